@@ -1,0 +1,404 @@
+//! Tests of the filter.
+
+use std::sync::Barrier;
+use std::thread;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::hash::{Hash, Secret};
+use crate::sizing::Rate;
+
+const HASHES: [Hash; 2] = [Hash::SipHash13, Hash::Xxh3];
+
+fn hasher(hash: Hash, secret: u8, nonce: u8) -> KeyedHasher {
+    KeyedHasher::new(hash, &Secret::new(&[secret; 32]).unwrap(), &[nonce; 16])
+}
+
+fn plan(items: u64, rate: f64) -> Plan {
+    Plan::new(items, Rate::new(rate).unwrap()).unwrap()
+}
+
+fn filter(items: u64, rate: f64, hash: Hash) -> BloomFilter {
+    BloomFilter::new(plan(items, rate), hasher(hash, 1, 2)).unwrap()
+}
+
+/// The bits that are really set, by looking at all of them.
+fn popcount(filter: &BloomFilter) -> u64 {
+    let words = filter.blocks.iter().flat_map(|block| &block.0);
+    words
+        .map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()))
+        .sum()
+}
+
+/// How many of `probes` pass.
+fn passing<K: AsRef<[u8]>>(filter: &BloomFilter, probes: impl Iterator<Item = K>) -> u64 {
+    probes.filter(|key| filter.contains(key.as_ref())).count() as u64
+}
+
+/// The most passes in `probes` trials of probability `rate` that chance explains: five deviations.
+fn most(probes: u64, rate: f64) -> f64 {
+    let mean = probes as f64 * rate;
+    mean + 5.0 * (mean * (1.0 - rate)).sqrt()
+}
+
+/// A UUID of version 7 as a database would make it: a millisecond clock, then random bits.
+fn uuid_v7(n: u64) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&((1_760_000_000_000 + n / 10) << 16).to_be_bytes());
+    let mut state = n;
+    for byte in &mut bytes[6..] {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        *byte = (state >> 56) as u8;
+    }
+    bytes[6] = 0x70 | (bytes[6] & 0x0f);
+    bytes[8] = 0x80 | (bytes[8] & 0x3f);
+    bytes
+}
+
+#[test]
+fn c01_a_filter_for_no_items_works() {
+    for hash in HASHES {
+        let filter = filter(0, 0.01, hash);
+        assert_eq!(passing(&filter, (0..10_000).map(u64::to_le_bytes)), 0);
+        assert!(filter.insert(b"a"));
+        assert!(filter.contains(b"a"));
+        assert!(!filter.contains(b"b"));
+        assert!(passing(&filter, (0..10_000).map(u64::to_le_bytes)) <= 200);
+        let stats = filter.stats();
+        assert_eq!((stats.items, stats.capacity, stats.bytes), (1, 0, 64));
+        assert_eq!(stats.expected_false_positive_rate, 0.0);
+    }
+}
+
+/// Inserts 100,000 keys of one shape, then probes the next 200,000 of the same shape, for both
+/// hashes and both usual rates.
+fn rates_hold<K: AsRef<[u8]>>(shape: impl Fn(u64) -> K) {
+    const ITEMS: u64 = 100_000;
+    const PROBES: u64 = 200_000;
+    for hash in HASHES {
+        for rate in [0.01, 0.001] {
+            let filter = filter(ITEMS, rate, hash);
+            for n in 1..=ITEMS {
+                filter.insert(shape(n).as_ref());
+            }
+            let model = filter.stats().expected_false_positive_rate;
+            let passed = passing(&filter, (ITEMS + 1..=ITEMS + PROBES).map(&shape));
+            let name = hash.name();
+            assert!(
+                passed as f64 <= most(PROBES, model),
+                "{name} at {rate}: {passed}"
+            );
+            assert!(
+                passed as f64 <= 1.3 * rate * PROBES as f64,
+                "{name} at {rate}: {passed}"
+            );
+            assert_eq!(passing(&filter, (1..=1_000).map(&shape)), 1_000);
+        }
+    }
+}
+
+#[test]
+fn c05_the_rate_holds_for_sequential_integers() {
+    rates_hold(u64::to_le_bytes);
+}
+
+#[test]
+fn c05_the_rate_holds_for_big_endian_integers() {
+    rates_hold(u64::to_be_bytes);
+}
+
+#[test]
+fn c05_the_rate_holds_for_decimal_strings() {
+    rates_hold(|n| n.to_string());
+}
+
+#[test]
+fn c05_the_rate_holds_for_prefixed_strings() {
+    rates_hold(|n| format!("user:{n}"));
+}
+
+#[test]
+fn c05_the_rate_holds_for_uuids() {
+    rates_hold(uuid_v7);
+}
+
+#[test]
+fn c05_a_filter_of_one_key_knows_only_that_key() {
+    for hash in HASHES {
+        let filter = filter(1, 1e-9, hash);
+        filter.insert(&1_u64.to_le_bytes());
+        assert_eq!(passing(&filter, (1..=200_000).map(u64::to_le_bytes)), 1);
+    }
+}
+
+/// Several filters at several degrees of fullness: measured against model, from both sides.
+#[test]
+fn the_model_predicts_the_measured_rate() {
+    const PROBES: u64 = 100_000;
+    for hash in HASHES {
+        for (planned, inserted) in [(2_000, 2_000), (2_000, 4_000), (60, 60), (20, 30)] {
+            let (mut passed, mut expected) = (0, 0.0);
+            for secret in 0..4 {
+                let plan = plan(planned, 0.05);
+                let filter = BloomFilter::new(plan, hasher(hash, secret, 0)).unwrap();
+                for n in 0..inserted {
+                    filter.insert(&u64::to_le_bytes(n));
+                }
+                passed += passing(
+                    &filter,
+                    (inserted..inserted + PROBES / 4).map(u64::to_le_bytes),
+                );
+                expected += plan.expected_rate(inserted) * (PROBES / 4) as f64;
+            }
+            // Small filters differ from one another by more than the probes' own chance does.
+            let slack = 5.0 * expected.sqrt() + expected * 1.2 / (inserted as f64).sqrt();
+            let off = (passed as f64 - expected).abs();
+            assert!(
+                off < slack,
+                "{} {planned}/{inserted}: {passed} {expected}",
+                hash.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn c04_a_rate_of_one_in_a_million_is_kept() {
+    for hash in HASHES {
+        let filter = filter(20_000, 1e-6, hash);
+        for n in 0..20_000_u64 {
+            filter.insert(&n.to_le_bytes());
+        }
+        let passed = passing(
+            &filter,
+            (1 << 32..(1 << 32) + 400_000).map(u64::to_le_bytes),
+        );
+        // The mean is 0.4; more than 5 happens by chance once in 40,000 runs of a *new* secret.
+        assert!(passed <= 5, "{} {passed}", hash.name());
+    }
+}
+
+#[test]
+#[ignore = "forty million probes: a minute in release, far longer in debug"]
+fn c04_a_rate_of_one_in_a_million_is_kept_in_twenty_million_probes() {
+    for hash in HASHES {
+        let filter = filter(100_000, 1e-6, hash);
+        for n in 0..100_000_u64 {
+            filter.insert(&n.to_le_bytes());
+        }
+        let passed = passing(
+            &filter,
+            (1 << 32..(1 << 32) + 20_000_000).map(u64::to_le_bytes),
+        );
+        assert!(passed <= 40, "{} {passed}", hash.name());
+    }
+}
+
+#[test]
+fn c06_an_overfull_filter_denies_no_member_and_admits_its_state() {
+    let filter = filter(5_000, 0.01, Hash::SipHash13);
+    let mut before = filter.stats();
+    assert_eq!(
+        (
+            before.items,
+            before.fill_ratio,
+            before.present_false_positive_rate
+        ),
+        (0, 0.0, 0.0)
+    );
+    for n in 0..100_000_u64 {
+        filter.insert(&n.to_le_bytes());
+        if n % 5_000 == 4_999 {
+            let now = filter.stats();
+            assert!(now.fill_ratio >= before.fill_ratio && now.fill_ratio <= 1.0);
+            assert!(now.present_false_positive_rate >= before.present_false_positive_rate);
+            assert!(now.present_false_positive_rate <= 1.0);
+            before = now;
+        }
+    }
+    assert_eq!(
+        passing(&filter, (0..100_000).map(u64::to_le_bytes)),
+        100_000
+    );
+    assert_eq!((before.items, before.capacity), (100_000, 5_000));
+    let truth = passing(&filter, (1 << 40..(1 << 40) + 20_000).map(u64::to_le_bytes)) as f64 / 2e4;
+    assert!(truth > 0.9 && (before.present_false_positive_rate - truth).abs() < 0.02);
+}
+
+#[test]
+fn c06_a_filter_with_every_bit_set_says_so() {
+    let filter = filter(0, 0.01, Hash::Xxh3);
+    for n in 0..20_000_u64 {
+        filter.insert(&n.to_le_bytes());
+    }
+    let stats = filter.stats();
+    assert_eq!(
+        (stats.fill_ratio, stats.present_false_positive_rate),
+        (1.0, 1.0)
+    );
+    assert_eq!(filter.estimated_items(), None);
+    assert!(!filter.insert(b"never seen, yet nothing is new"));
+}
+
+#[test]
+fn c06_the_estimate_counts_distinct_keys() {
+    for hash in HASHES {
+        let filter = filter(10_000, 0.001, hash);
+        assert_eq!(filter.estimated_items(), Some(0));
+        for step in 1..=15_u64 {
+            for n in (step - 1) * 1_000..step * 1_000 {
+                filter.insert(&n.to_le_bytes());
+                filter.insert(&n.to_le_bytes());
+            }
+            let estimate = filter.estimated_items().unwrap() as f64;
+            let distinct = step as f64 * 1_000.0;
+            assert!(
+                (estimate / distinct - 1.0).abs() < 0.05,
+                "{estimate} for {distinct}"
+            );
+            assert_eq!(filter.stats().items, step * 2_000);
+        }
+    }
+}
+
+#[test]
+fn c11_sixteen_threads_lose_no_bits() {
+    const EACH: u64 = 20_000;
+    // Half the planned size, so that threads meet in the same words all the time.
+    let filter = filter(160_000, 0.01, Hash::Xxh3);
+    let barrier = Barrier::new(16);
+    thread::scope(|scope| {
+        for thread in 0..16 {
+            let (filter, barrier) = (&filter, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for n in thread * EACH..(thread + 1) * EACH {
+                    filter.insert(&n.to_le_bytes());
+                    // What this thread inserted, this thread sees at once.
+                    assert!(filter.contains(&n.to_le_bytes()));
+                }
+            });
+        }
+    });
+    assert_eq!(
+        passing(&filter, (0..16 * EACH).map(u64::to_le_bytes)),
+        16 * EACH
+    );
+    let stats = filter.stats();
+    assert_eq!(stats.items, 16 * EACH);
+    assert_eq!(
+        stats.fill_ratio,
+        popcount(&filter) as f64 / filter.plan().bits() as f64
+    );
+}
+
+#[test]
+fn c11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {
+    const KEYS: usize = 2_000;
+    // Large enough that no key finds all its bits set by others.
+    let filter = filter(1_000_000, 1e-6, Hash::SipHash13);
+    let barrier = Barrier::new(16);
+    let told: Vec<Vec<bool>> = thread::scope(|scope| {
+        let work = || {
+            barrier.wait();
+            (0..KEYS as u64)
+                .map(|n| filter.insert(&n.to_le_bytes()))
+                .collect()
+        };
+        let threads: Vec<_> = (0..16).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    for key in 0..KEYS {
+        assert!(told.iter().any(|told| told[key]), "{key}");
+    }
+    assert_eq!(
+        filter.stats().fill_ratio,
+        popcount(&filter) as f64 / filter.plan().bits() as f64
+    );
+    assert!((0..KEYS as u64).all(|n| !filter.insert(&n.to_le_bytes())));
+}
+
+#[test]
+fn c57_false_positives_found_under_another_key_pass_only_at_the_rate() {
+    const ITEMS: u64 = 10_000;
+    for hash in HASHES {
+        let build = |secret, nonce| {
+            let filter = BloomFilter::new(plan(ITEMS, 0.01), hasher(hash, secret, nonce)).unwrap();
+            for n in 0..ITEMS {
+                filter.insert(&n.to_le_bytes());
+            }
+            filter
+        };
+        // The attacker knows the code, the settings and every member, but not the secret.
+        let attacker = build(7, 1);
+        let found: Vec<_> = (ITEMS..)
+            .map(u64::to_le_bytes)
+            .filter(|key| attacker.contains(key))
+            .take(300)
+            .collect();
+        assert_eq!(passing(&attacker, found.iter()), 300);
+        // Another secret, and the same secret after a rotation of the nonce.
+        for target in [build(8, 1), build(7, 2)] {
+            let passed = passing(&target, found.iter());
+            assert!(passed as f64 <= most(300, 0.01), "{} {passed}", hash.name());
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_not_there_is_an_error() {
+    let plan = plan(1 << 58, 0.5);
+    let error = BloomFilter::new(plan, hasher(Hash::Xxh3, 1, 1)).unwrap_err();
+    assert_eq!(
+        error,
+        Error::OutOfMemory {
+            bytes: plan.bytes()
+        }
+    );
+}
+
+#[test]
+fn blocks_are_cache_lines() {
+    assert_eq!((size_of::<Block>(), align_of::<Block>()), (64, 64));
+    let filter = filter(1_000, 0.01, Hash::Xxh3);
+    assert_eq!(size_of_val(&*filter.blocks) as u64, filter.plan().bytes());
+}
+
+#[test]
+fn the_trait_object_behaves_as_the_filter() {
+    let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, Hash::SipHash13));
+    assert!(!filter.contains(b"a"));
+    assert!(filter.insert(b"a"));
+    assert!(filter.contains(b"a"));
+    assert_eq!((filter.stats().items, filter.family()), (1, "bloom"));
+    assert!(format!("{filter:?}").contains("redacted"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_member_is_denied(
+        keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..200),
+        items in 0_u64..300,
+        rate in 1e-9..0.999,
+        xxh3: bool,
+    ) {
+        let filter = filter(items, rate, HASHES[usize::from(xxh3)]);
+        for (at, key) in keys.iter().enumerate() {
+            filter.insert(key);
+            prop_assert!(keys[..=at].iter().all(|key| filter.contains(key)));
+        }
+        prop_assert!(keys.iter().all(|key| filter.contains_hash(filter.hash(key))));
+        let stats = filter.stats();
+        prop_assert_eq!(stats.items, keys.len() as u64);
+        prop_assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
+        prop_assert!((0.0..=1.0).contains(&stats.present_false_positive_rate));
+    }
+}

@@ -1,0 +1,184 @@
+//! Tests of the sizes.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn plan(items: u64, rate: f64) -> Plan {
+    Plan::new(items, Rate::new(rate).unwrap()).unwrap()
+}
+
+#[test]
+fn c02_only_rates_between_0_and_1_are_accepted() {
+    let above = 1.0 + f64::EPSILON;
+    for value in [
+        0.0,
+        -0.0,
+        1.0,
+        above,
+        1.5,
+        5.0,
+        50.0,
+        -1.0,
+        -1e-300,
+        f64::INFINITY,
+    ] {
+        for value in [value, -value] {
+            if value > 0.0 && value < 1.0 {
+                continue;
+            }
+            let error = Rate::new(value).unwrap_err();
+            assert_eq!(error, Error::RateOutOfRange { value });
+            assert!(error.to_string().contains("false_positive_rate"));
+        }
+    }
+    assert!(matches!(
+        Rate::new(f64::NAN),
+        Err(Error::RateOutOfRange { .. })
+    ));
+}
+
+#[test]
+fn c02_rates_too_small_to_be_kept_are_refused_by_name() {
+    for value in [5e-324, f64::MIN_POSITIVE, 1e-12, 0.999e-9] {
+        let error = Rate::new(value).unwrap_err();
+        assert_eq!(error, Error::RateTooSmall { value });
+        assert!(error.to_string().contains("false_positive_rate"));
+    }
+    assert_eq!(Rate::new(1e-9).unwrap().get(), 1e-9);
+}
+
+#[test]
+fn c02_a_rate_next_to_1_gives_a_small_filter() {
+    // The largest number below 1.
+    for items in [0, 1, 1_000, 1_000_000_000] {
+        let plan = plan(items, 1.0 - f64::EPSILON / 2.0);
+        assert!(plan.blocks() >= 1 && plan.bits() <= 512 + items, "{plan:?}");
+    }
+}
+
+#[test]
+fn c01_no_items_are_a_plan_of_one_block() {
+    for rate in [1e-9, 0.01, 0.999] {
+        let plan = plan(0, rate);
+        assert_eq!((plan.blocks(), plan.bits(), plan.bytes()), (1, 512, 64));
+        assert_eq!(plan.bits_per_item(), 512.0);
+        assert_eq!(plan.expected_rate(0), 0.0);
+        assert!(plan.expected_rate(1) < 1e-12);
+    }
+}
+
+/// Computed apart, in Python, with logarithms of the gamma function.
+#[test]
+fn sizes_agree_with_an_independent_calculation() {
+    for (items, rate, blocks) in [
+        (1, 1e-9, 1),
+        (100, 0.5, 1),
+        (100, 0.1, 2),
+        (100, 0.001, 4),
+        (100, 1e-6, 10),
+        (100, 1e-9, 36),
+        (10_000, 0.5, 64),
+        (10_000, 0.01, 198),
+        (10_000, 0.001, 308),
+        (10_000, 1e-9, 3_659),
+        (100_000, 0.01, 1_973),
+        (100_000, 0.001, 3_073),
+        (100_000, 1e-6, 10_142),
+        (100_000, 1e-9, 36_597),
+    ] {
+        assert_eq!(plan(items, rate).blocks(), blocks, "{items} at {rate}");
+    }
+    assert!((plan(1, 0.5).expected_rate(1) - 4.0180566393630684e-15).abs() < 1e-23);
+    assert!((plan(10_000, 0.01).expected_rate(10_000) - 0.009819034911480978).abs() < 1e-12);
+    assert!((plan(10_000, 1e-9).expected_rate(10_000) - 9.999908538795871e-10).abs() < 1e-17);
+}
+
+#[test]
+fn the_overhead_over_the_classic_formula_is_within_the_target() {
+    for (rate, limit) in [(0.01, 1.06), (0.001, 1.10)] {
+        for items in [100_000, 10_000_000, 1_000_000_000] {
+            let classic = -f64::ln(rate) / std::f64::consts::LN_2.powi(2);
+            let ratio = plan(items, rate).bits_per_item() / classic;
+            assert!(ratio < limit, "{items} at {rate}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
+    for (items, rate) in [(u64::MAX, 0.01), (u64::MAX, 1e-9), (1 << 63, 0.001)] {
+        let error = Plan::new(items, Rate::new(rate).unwrap()).unwrap_err();
+        let Error::TooLarge { bytes, .. } = error else {
+            panic!("{error}")
+        };
+        assert!(bytes > isize::MAX as u128 && error.to_string().contains(&bytes.to_string()));
+    }
+}
+
+#[test]
+fn c04_more_items_than_the_hash_can_tell_apart_are_refused() {
+    let refused = |items, rate| {
+        matches!(
+            Plan::new(items, Rate::new(rate).unwrap()),
+            Err(Error::HashTooNarrow { .. })
+        )
+    };
+    assert!(refused(2_000_000_000, 1e-9));
+    assert!(!refused(1_000_000_000, 1e-9));
+    assert!(!refused(1_000_000_000_000, 1e-6));
+}
+
+#[test]
+fn the_rate_grows_with_the_items_from_0_to_1() {
+    let plan = plan(1_000, 0.01);
+    let mut before = 0.0;
+    for items in (0..20_000).step_by(100).chain([1 << 20, 1 << 40, u64::MAX]) {
+        let rate = plan.expected_rate(items);
+        assert!(
+            (before..=1.0).contains(&rate),
+            "{items}: {rate} after {before}"
+        );
+        before = rate;
+    }
+    assert_eq!(before, 1.0);
+}
+
+#[test]
+fn c06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
+    for plan in [plan(0, 0.01), plan(1_000, 0.01), plan(1_000_000, 0.001)] {
+        for items in [0, 1, plan.items() / 2, plan.items(), 3 * plan.items()] {
+            assert_eq!(plan.estimated_items(plan.expected_fill(items)), Some(items));
+        }
+        assert_eq!(plan.estimated_items(1.0), None);
+        assert!(
+            plan.estimated_items(1.0 - 1.0 / plan.bits() as f64)
+                .is_some()
+        );
+        assert_eq!(plan.estimated_items(-0.0), Some(0));
+    }
+}
+
+proptest! {
+    #[test]
+    fn c02_any_legal_plan_is_quick_and_as_small_as_it_can_be(
+        exponent in 0_u32..64,
+        mantissa: u64,
+        rate in prop_oneof![1e-9..1.0, (-9.0..0.0).prop_map(|power: f64| 10_f64.powf(power))],
+    ) {
+        prop_assume!((1e-9..1.0).contains(&rate));
+        let items = mantissa >> exponent;
+        match Plan::new(items, Rate::new(rate).unwrap()) {
+            Ok(plan) => {
+                prop_assert!(plan.blocks() >= 1);
+                prop_assert_eq!(plan.bytes(), plan.blocks() * 64);
+                prop_assert!(plan.expected_rate(items) <= rate);
+                if plan.blocks() > 1 {
+                    prop_assert!(model_rate(items, plan.blocks() - 1) > rate);
+                }
+            }
+            Err(Error::TooLarge { .. } | Error::HashTooNarrow { .. }) => {}
+            Err(other) => return Err(TestCaseError::fail(other.to_string())),
+        }
+    }
+}
