@@ -1,0 +1,202 @@
+//! The flags of `bloomgate attack`, each checked alone.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+/// How the ids of attack requests are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Profile {
+    /// Distinct ids without order, all above 2^40 and below 2^63
+    Random,
+    /// Consecutive ids upward from --start
+    Sequential,
+}
+
+impl Profile {
+    /// The name as it is typed on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Profile::Random => "random",
+            Profile::Sequential => "sequential",
+        }
+    }
+}
+
+/// An inclusive range of ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IdRange {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// Send requests for ids that do not exist, and count what reaches the database.
+///
+/// Only loopback addresses are attacked, unless --i-own-this-target is given.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = super::help::AFTER)]
+pub(crate) struct Args {
+    /// Where to send requests; `{id}` in the path or query is replaced by an id
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: String,
+
+    /// The guard's status document (JSON), read before and after; without it no guard figures
+    #[arg(long, value_name = "URL")]
+    pub(crate) guard_url: Option<String>,
+
+    /// Attack requests to send; ordinary requests come on top [default: 100000, or no limit when
+    /// --duration is given]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    pub(crate) requests: Option<u64>,
+
+    /// Connections kept open, each with one request at a time (1 to 10000)
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) connections: u32,
+
+    /// How attack ids are chosen
+    #[arg(long, value_enum, default_value_t = Profile::Random)]
+    pub(crate) profile: Profile,
+
+    /// First id of the sequential profile [default: one past --legit-ids, else 1099511627776]
+    #[arg(long, value_name = "ID")]
+    pub(crate) start: Option<u64>,
+
+    /// Share of ordinary requests in all requests, from 0 to below 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub(crate) legit_share: f64,
+
+    /// Ids of ordinary requests, first to last inclusive; they should exist
+    #[arg(long, value_name = "A-B", value_parser = id_range)]
+    pub(crate) legit_ids: Option<IdRange>,
+
+    /// Exponent of the Zipf law of ordinary ids, 0 (uniform) to 20; which ids are the popular ones
+    /// depends on the seed
+    #[arg(long, value_name = "EXPONENT", default_value_t = 1.0, value_parser = exponent)]
+    pub(crate) zipf: f64,
+
+    /// Seed of all ids, to repeat a run [default: a fresh one, which the report names]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Requests per second overall (1 to 10000000), open loop: latency counts from the moment a
+    /// request was due. Without it each connection sends as soon as it has an answer
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) rate: Option<u64>,
+
+    /// Longest wait for one answer, such as 5s or 250ms
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+
+    /// Stop after this time, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+
+    /// Threads that send [default: half the processors, since the server needs the rest]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
+
+    /// Print one JSON object on stdout instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Exit with 1 when an ordinary request was answered 404
+    #[arg(long)]
+    pub(crate) fail_on_refusal: bool,
+
+    /// Allow a target that is not on this machine; for services that you may load-test
+    #[arg(long)]
+    pub(crate) i_own_this_target: bool,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
+        _ => Err("give a number from 0 to below 1, such as 0.1".to_owned()),
+    }
+}
+
+fn exponent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(exponent) if (0.0..=20.0).contains(&exponent) => Ok(exponent),
+        _ => Err("give a number from 0 to 20, such as 1.0".to_owned()),
+    }
+}
+
+fn id_range(text: &str) -> Result<IdRange, String> {
+    let parsed = text.split_once('-').and_then(|(first, last)| {
+        Some(IdRange {
+            first: first.parse().ok()?,
+            last: last.parse().ok()?,
+        })
+    });
+    match parsed {
+        Some(range) if range.first > range.last => {
+            Err("the first id is above the last: swap them".to_owned())
+        }
+        Some(range) if range.last > i64::MAX as u64 => Err(format!("ids end at {}", i64::MAX)),
+        Some(range) => Ok(range),
+        None => Err("give two ids, such as 1-100000".to_owned()),
+    }
+}
+
+/// Reads `250ms`, `5s`, `2m`, or a bare number of seconds; at least 1 ms, at most a day.
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, seconds_per_unit) = if let Some(number) = text.strip_suffix("ms") {
+        (number, 0.001)
+    } else if let Some(number) = text.strip_suffix('s') {
+        (number, 1.0)
+    } else if let Some(number) = text.strip_suffix('m') {
+        (number, 60.0)
+    } else {
+        (text, 1.0)
+    };
+    match number
+        .parse::<f64>()
+        .map(|number| number * seconds_per_unit)
+    {
+        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err("give a time from 1ms to 1440m, such as 5s or 250ms".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("5s"), Ok(Duration::from_secs(5)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "s", "0", "-1s", "1h", "NaN", "inf", "1e300s", "0.1ms"] {
+            assert!(duration(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn shares_stay_below_one() {
+        assert_eq!(share("0"), Ok(0.0));
+        assert_eq!(share("0.999"), Ok(0.999));
+        for wrong in ["1", "-0.1", "NaN", "ten"] {
+            assert!(share(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn id_ranges_are_inclusive_and_ordered() {
+        assert_eq!(
+            id_range("1-100000"),
+            Ok(IdRange {
+                first: 1,
+                last: 100_000
+            })
+        );
+        assert_eq!(id_range("7-7"), Ok(IdRange { first: 7, last: 7 }));
+        for wrong in ["", "7", "-", "9-8", "-1-5", "a-b", "1-9223372036854775808"] {
+            assert!(id_range(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `bloomgate attack`: real HTTP traffic for ids that do not exist, and what it cost the database.
+//!
+//! In the order in which a run goes through them: [`args`] and [`plan`] (flags, each alone, then
+//! together), [`target`] (where traffic may go), [`mod@run`] (the run as a whole), [`traffic`] and
+//! [`ids`] (what is asked), [`pacing`] (when), [`worker`] and [`link`] (over which connection),
+//! [`tally`] (what was answered), [`guard_status`] (what the guard counted), [`report`] and
+//! [`table`] (what came of it).
+
+mod args;
+mod error;
+mod guard_status;
+mod help;
+mod ids;
+mod link;
+mod pacing;
+mod plan;
+mod report;
+mod run;
+mod table;
+mod tally;
+mod target;
+mod traffic;
+mod worker;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+pub(crate) use args::Args;
+use error::Error;
+use plan::Plan;
+use report::{Asked, Report};
+
+/// Runs the subcommand and prints its report on stdout, or one line on stderr.
+pub(crate) fn run(args: &Args) -> ExitCode {
+    match attack(args) {
+        Ok(report) => match print(&report, args.json) {
+            Ok(()) => ExitCode::from(report.exit_code(args.fail_on_refusal)),
+            Err(error) => {
+                eprintln!("error: can't print the report: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        Err(error) => {
+            eprintln!("error: {}", error::one_line(&error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn attack(args: &Args) -> Result<Report, Error> {
+    let plan = Plan::new(args, rand::random())?;
+    let asked = Asked {
+        url: args.url.clone(),
+        profile: args.profile.name(),
+        seed: plan.seed,
+        connections: plan.connections,
+        rate: args.rate,
+    };
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(plan.threads)
+        .enable_all()
+        .build()
+        .map_err(Error::Runtime)?
+        .block_on(run::run(plan, asked))
+}
+
+fn print(report: &Report, json: bool) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        serde_json::to_writer(&mut out, report)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", table::Table(report))?;
+    }
+    for warning in report.warnings.iter().filter(|_| json) {
+        eprintln!("warning: {warning}");
+    }
+    out.flush()
+}

@@ -1,0 +1,314 @@
+//! The flags checked together: everything a run needs, without contradictions.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use super::args::{Args, IdRange, Profile};
+use super::error::Error;
+use super::ids::{AttackIds, OrdinaryIds, RANDOM_FLOOR};
+use super::target::{Reach, Target};
+use super::traffic::Mix;
+
+/// Attack requests when neither `--requests` nor `--duration` says how many.
+const DEFAULT_REQUESTS: u64 = 100_000;
+/// Attack requests when only `--duration` ends the run: more than any run reaches.
+const UNLIMITED_REQUESTS: u64 = 1 << 40;
+/// Requests of both kinds together; keeps all sums within `u64`.
+const MOST_REQUESTS: f64 = (1u64 << 60) as f64;
+/// Fresh seeds stay below this, so that JSON readers that hold numbers as doubles keep them exact.
+const FRESH_SEEDS: u64 = 1 << 53;
+
+/// A run, decided.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) target: Target,
+    pub(crate) guard: Option<Target>,
+    pub(crate) reach: Reach,
+    pub(crate) mix: Mix,
+    pub(crate) attack_ids: AttackIds,
+    pub(crate) ordinary_ids: Option<OrdinaryIds>,
+    pub(crate) seed: u64,
+    pub(crate) connections: usize,
+    pub(crate) threads: usize,
+    pub(crate) rate: Option<NonZeroU64>,
+    pub(crate) timeout: Duration,
+    pub(crate) duration: Option<Duration>,
+}
+
+impl Plan {
+    /// Checks the flags against one another. `fresh_seed` is used unless `--seed` is given.
+    pub(crate) fn new(args: &Args, fresh_seed: u64) -> Result<Self, Error> {
+        let reach = if args.i_own_this_target {
+            Reach::Anywhere
+        } else {
+            Reach::Loopback
+        };
+        let target = Target::parse("--url", &args.url, reach)?;
+        let guard = match &args.guard_url {
+            Some(url) => Some(Target::parse("--guard-url", url, reach)?),
+            None => None,
+        };
+        let attack = match (args.requests, args.duration) {
+            (Some(requests), _) => requests,
+            (None, Some(_)) => UNLIMITED_REQUESTS,
+            (None, None) => DEFAULT_REQUESTS,
+        };
+        let mix = mix(attack, args.legit_share)?;
+        let seed = args.seed.unwrap_or(fresh_seed % FRESH_SEEDS);
+        let ordinary_ids = match (args.legit_ids, args.legit_share > 0.0) {
+            (None, true) => {
+                return Err(Error::flag(
+                    "--legit-share",
+                    "ordinary requests need ids that exist; add --legit-ids, such as 1-100000",
+                ));
+            }
+            (Some(range), true) => Some(
+                OrdinaryIds::new(range, args.zipf, seed)
+                    .ok_or_else(|| Error::flag("--zipf", "give a number from 0 to 20"))?,
+            ),
+            (_, false) => None,
+        };
+        if args.fail_on_refusal && ordinary_ids.is_none() {
+            return Err(Error::flag(
+                "--fail-on-refusal",
+                "without ordinary requests nothing can be refused wrongly; add --legit-share",
+            ));
+        }
+        let connections = args
+            .connections
+            .min(u32::try_from(mix.total()).unwrap_or(u32::MAX));
+        Ok(Self {
+            target,
+            guard,
+            reach,
+            attack_ids: attack_ids(args, attack, seed)?,
+            ordinary_ids,
+            mix,
+            seed,
+            connections: connections as usize,
+            threads: args.threads.map_or_else(half_the_processors, usize::from),
+            rate: args.rate.and_then(NonZeroU64::new),
+            timeout: args.timeout,
+            duration: args.duration,
+        })
+    }
+}
+
+/// So many ordinary requests that they are `share` of all.
+fn mix(attack: u64, share: f64) -> Result<Mix, Error> {
+    let ordinary = (attack as f64 * share / (1.0 - share)).round();
+    if ordinary > MOST_REQUESTS {
+        return Err(Error::flag(
+            "--legit-share",
+            "so close to 1 the run would never end; lower it",
+        ));
+    }
+    Ok(Mix {
+        attack,
+        ordinary: ordinary as u64,
+    })
+}
+
+fn attack_ids(args: &Args, attack: u64, seed: u64) -> Result<AttackIds, Error> {
+    match args.profile {
+        Profile::Random => {
+            if args.start.is_some() {
+                return Err(Error::flag(
+                    "--start",
+                    "only --profile sequential has a start",
+                ));
+            }
+            match args.legit_ids {
+                Some(range) if range.last > RANDOM_FLOOR => Err(Error::flag(
+                    "--legit-ids",
+                    format!(
+                        "must end at or below {RANDOM_FLOOR}, since random attack ids lie above; \
+                         or use --profile sequential"
+                    ),
+                )),
+                _ => Ok(AttackIds::random(seed)),
+            }
+        }
+        Profile::Sequential => {
+            let after_ordinary = args.legit_ids.map(|range| range.last.saturating_add(1));
+            let first = args.start.or(after_ordinary).unwrap_or(RANDOM_FLOOR);
+            let last = first
+                .checked_add(attack - 1)
+                .filter(|&last| last <= i64::MAX as u64);
+            let Some(last) = last else {
+                return Err(Error::flag(
+                    "--start",
+                    format!("the sequence would pass {}; begin lower", i64::MAX),
+                ));
+            };
+            match args.legit_ids {
+                Some(range) if overlap(range, IdRange { first, last }) => Err(Error::flag(
+                    "--start",
+                    format!(
+                        "the sequence {first}-{last} meets --legit-ids; begin above {}",
+                        range.last
+                    ),
+                )),
+                _ => Ok(AttackIds::Sequential(first)),
+            }
+        }
+    }
+}
+
+fn overlap(a: IdRange, b: IdRange) -> bool {
+    a.first <= b.last && b.first <= a.last
+}
+
+fn half_the_processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    const URL: &str = "http://127.0.0.1:8080/products/{id}";
+
+    fn plan(flags: &str) -> Result<Plan, Error> {
+        let line = ["attack", "--url", URL]
+            .into_iter()
+            .chain(flags.split_whitespace());
+        Plan::new(&Line::try_parse_from(line).unwrap().args, 1 << 60 | 5)
+    }
+
+    #[test]
+    fn defaults_hold() {
+        let plan = plan("").unwrap();
+        assert_eq!(
+            plan.mix,
+            Mix {
+                attack: 100_000,
+                ordinary: 0
+            }
+        );
+        assert_eq!((plan.connections, plan.seed), (64, 5));
+        assert_eq!(
+            (plan.timeout, plan.duration, plan.rate),
+            (Duration::from_secs(5), None, None)
+        );
+        assert!(plan.threads >= 1 && plan.ordinary_ids.is_none() && plan.guard.is_none());
+    }
+
+    #[test]
+    fn ordinary_requests_come_on_top() {
+        let mix = |flags: &str| plan(flags).unwrap().mix;
+        let ten = mix("--requests 900 --legit-share 0.1 --legit-ids 1-9");
+        assert_eq!(
+            ten,
+            Mix {
+                attack: 900,
+                ordinary: 100
+            }
+        );
+        let half = mix("--requests 7 --legit-share 0.5 --legit-ids 1-9");
+        assert_eq!(
+            half,
+            Mix {
+                attack: 7,
+                ordinary: 7
+            }
+        );
+    }
+
+    #[test]
+    fn no_more_connections_than_requests() {
+        assert_eq!(plan("--requests 3").unwrap().connections, 3);
+    }
+
+    #[test]
+    fn a_duration_alone_lifts_the_limit() {
+        assert_eq!(
+            plan("--duration 1s").unwrap().mix.attack,
+            UNLIMITED_REQUESTS
+        );
+        assert_eq!(plan("--duration 1s --requests 9").unwrap().mix.attack, 9);
+    }
+
+    #[test]
+    fn a_sequence_begins_past_the_ordinary_ids() {
+        let first = |flags: &str| match plan(flags).unwrap().attack_ids {
+            AttackIds::Sequential(first) => first,
+            AttackIds::Random(_) => panic!("not sequential"),
+        };
+        assert_eq!(first("--profile sequential"), 1 << 40);
+        assert_eq!(first("--profile sequential --legit-ids 1-1000"), 1001);
+        assert_eq!(
+            first("--profile sequential --legit-ids 1-1000 --start 5000"),
+            5000
+        );
+    }
+
+    #[test]
+    fn contradictions_name_the_flag_to_change() {
+        for (flags, flag) in [
+            ("--legit-share 0.1", "--legit-share"),
+            (
+                "--legit-share 0.9999999999999999 --legit-ids 1-9 --requests 1000",
+                "--legit-share",
+            ),
+            ("--fail-on-refusal", "--fail-on-refusal"),
+            ("--fail-on-refusal --legit-ids 1-9", "--fail-on-refusal"),
+            ("--start 5", "--start"),
+            ("--legit-ids 1-1099511627777", "--legit-ids"),
+            (
+                "--profile sequential --start 9223372036854775807 --requests 2",
+                "--start",
+            ),
+            (
+                "--profile sequential --start 18446744073709551615 --requests 2",
+                "--start",
+            ),
+            (
+                "--profile sequential --legit-ids 100-200 --start 150",
+                "--start",
+            ),
+            (
+                "--profile sequential --legit-ids 100-200 --start 1 --requests 100",
+                "--start",
+            ),
+            ("--guard-url http://10.0.0.1/guard", "--guard-url"),
+            ("--guard-url https://127.0.0.1/guard", "--guard-url"),
+        ] {
+            let error = plan(flags).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{flag}: ")), "{flags}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+        assert!(plan("--profile sequential --legit-ids 100-200 --start 1 --requests 99").is_ok());
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_the_parser() {
+        for flags in [
+            "--requests 0",
+            "--connections 0",
+            "--connections 10001",
+            "--legit-share 1",
+            "--zipf -1",
+            "--zipf=-1",
+            "--rate 0",
+            "--timeout 0",
+            "--duration never",
+            "--threads 0",
+            "--profile clever",
+            "--replay file",
+        ] {
+            let line = ["attack", "--url", URL]
+                .into_iter()
+                .chain(flags.split_whitespace());
+            assert!(Line::try_parse_from(line).is_err(), "{flags}");
+        }
+    }
+}

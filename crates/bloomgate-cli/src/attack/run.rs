@@ -1,0 +1,199 @@
+//! One run from the first connection to the last answer.
+
+use std::future::pending;
+use std::io::{self, IsTerminal};
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::task::JoinSet;
+
+use super::error::{Error, one_line};
+use super::guard_status::GuardReader;
+use super::pacing::{Pace, Schedule};
+use super::plan::Plan;
+use super::report::{Asked, Ended, Report};
+use super::tally::{Tally, locked};
+use super::traffic::Traffic;
+use super::worker::{self, Job};
+
+/// How long answers that are under way are waited for after Ctrl-C.
+const GRACE: Duration = Duration::from_millis(500);
+/// How often the progress bar is drawn.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// Sends the planned traffic and sums up what happened. Fails only before any traffic.
+pub(crate) async fn run(plan: Plan, asked: Asked) -> Result<Report, Error> {
+    let template = plan.target.template()?;
+    let host = plan.target.host_header()?;
+    let address = plan.target.connectable(plan.reach, plan.timeout).await?;
+    let guard = match &plan.guard {
+        Some(target) => {
+            let address = target.connectable(plan.reach, plan.timeout).await?;
+            let reader = GuardReader::new(target, address, plan.timeout)?;
+            let before = reader.read().await.map_err(Error::GuardStatus)?;
+            Some((reader, before))
+        }
+        None => None,
+    };
+
+    // Ctrl-C is caught from here on. Polling once is what installs the handler.
+    let mut interrupt = pin!(ctrl_c());
+    tokio::select! { biased; () = &mut interrupt => {} () = std::future::ready(()) => {} }
+
+    let pace = match plan.rate {
+        Some(rate) => Pace::Open(Schedule::start(rate).map_err(Error::Runtime)?),
+        None => Pace::Closed,
+    };
+    let traffic = Traffic::new(plan.mix, plan.attack_ids, plan.ordinary_ids);
+    let timeout = plan.timeout;
+    let job = Arc::new(Job {
+        traffic,
+        pace,
+        template,
+        host,
+        address,
+        timeout,
+    });
+    let start = Instant::now();
+    let mut crew = Crew::start(&job, plan.connections)?;
+
+    let bar = progress_bar(&job.traffic, plan.duration);
+    let stopped_by = tokio::select! {
+        () = crew.finished() => None,
+        () = &mut interrupt => Some(Ended::Interrupt),
+        () = after(plan.duration) => Some(Ended::Duration),
+        () = show(&bar, &job.traffic) => None,
+    };
+    job.traffic.stop();
+    job.pace.end();
+    match stopped_by {
+        None => {}
+        // What is under way has its full time, and Ctrl-C still ends the wait.
+        Some(Ended::Duration) => tokio::select! {
+            () = crew.finished() => {}
+            () = &mut interrupt => {}
+        },
+        Some(_) => {
+            let _late = tokio::time::timeout(GRACE, crew.finished()).await;
+        }
+    }
+    let elapsed = start.elapsed();
+    bar.finish_and_clear();
+
+    let tally = crew.dismiss().await?;
+    let sent = tally.attack.sent + tally.ordinary.sent;
+    let ended = match stopped_by {
+        Some(ended) => ended,
+        None if sent < job.traffic.total() => Ended::GaveUp,
+        None => Ended::Finished,
+    };
+    let mut warnings = Vec::new();
+    let change = match guard {
+        None => None,
+        Some((reader, before)) => match reader.read().await {
+            Ok(after) => {
+                let change = before.change(&after, tally.attack.sent);
+                if change.is_none() {
+                    warnings.push("the guard's counters went backwards: it was restarted".into());
+                }
+                change
+            }
+            Err(error) => {
+                warnings.push(format!(
+                    "no guard figures: {}",
+                    one_line(&Error::GuardStatus(error))
+                ));
+                None
+            }
+        },
+    };
+    Ok(Report::new(asked, ended, elapsed, &tally, change, warnings))
+}
+
+/// The tasks that send, one a connection.
+struct Crew {
+    tasks: JoinSet<()>,
+    tallies: Vec<Arc<Mutex<Tally>>>,
+}
+
+impl Crew {
+    fn start(job: &Arc<Job>, connections: usize) -> Result<Self, Error> {
+        let mut crew = Self {
+            tasks: JoinSet::new(),
+            tallies: Vec::with_capacity(connections),
+        };
+        for _ in 0..connections {
+            let tally = Arc::new(Mutex::new(new_tally()?));
+            crew.tallies.push(Arc::clone(&tally));
+            crew.tasks.spawn(worker::run(Arc::clone(job), tally));
+        }
+        Ok(crew)
+    }
+
+    /// Waits until all have finished; may be called again after being dropped.
+    async fn finished(&mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+
+    /// Stops whoever is left and adds up the counts.
+    async fn dismiss(mut self) -> Result<Tally, Error> {
+        self.tasks.shutdown().await;
+        let mut sum = new_tally()?;
+        for tally in &self.tallies {
+            sum.add(&locked(tally));
+        }
+        Ok(sum)
+    }
+}
+
+fn new_tally() -> Result<Tally, Error> {
+    Tally::new().map_err(|error| Error::Runtime(io::Error::other(error)))
+}
+
+/// Ends on Ctrl-C, or never if the system can't tell.
+async fn ctrl_c() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        pending::<()>().await;
+    }
+}
+
+async fn after(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => pending().await,
+    }
+}
+
+/// Draws on stderr, and only if that is a terminal.
+fn progress_bar(traffic: &Traffic, until: Option<Duration>) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let (length, form) = match until {
+        Some(until) => (
+            None,
+            format!("{{elapsed}} of {until:?}, {{human_pos}} requests, {{per_sec}}"),
+        ),
+        None => (
+            Some(traffic.total()),
+            "{elapsed} {wide_bar} {human_pos}/{human_len} requests, {per_sec}, {eta} left"
+                .to_owned(),
+        ),
+    };
+    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template(&form) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// Redraws for ever.
+async fn show(bar: &ProgressBar, traffic: &Traffic) {
+    let mut ticks = tokio::time::interval(REDRAW);
+    loop {
+        ticks.tick().await;
+        bar.set_position(traffic.handed_out());
+    }
+}

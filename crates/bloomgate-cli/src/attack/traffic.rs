@@ -1,0 +1,161 @@
+//! Which request is sent next: hands out each of the run's requests once.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::ids::{AttackIds, OrdinaryIds};
+
+/// The two kinds of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// For an id that should not exist.
+    Attack,
+    /// For an id that should exist.
+    Ordinary,
+}
+
+/// How many requests of each kind a run has; together below 2^61.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mix {
+    pub(crate) attack: u64,
+    pub(crate) ordinary: u64,
+}
+
+impl Mix {
+    /// Requests of both kinds.
+    pub(crate) fn total(self) -> u64 {
+        self.attack + self.ordinary
+    }
+
+    /// Ordinary requests among the first `index`: spread evenly, so that a run cut short has the
+    /// same share as a whole one.
+    fn ordinary_before(self, index: u64) -> u64 {
+        if self.ordinary == 0 {
+            return 0;
+        }
+        (u128::from(index) * u128::from(self.ordinary) / u128::from(self.total())) as u64
+    }
+}
+
+/// One request to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Next {
+    /// Its place in the run, from 0.
+    pub(crate) index: u64,
+    pub(crate) kind: Kind,
+    pub(crate) id: u64,
+}
+
+/// The run's requests, shared by all connections.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    mix: Mix,
+    attack: AttackIds,
+    ordinary: Option<OrdinaryIds>,
+    next: AtomicU64,
+    stopped: AtomicBool,
+}
+
+impl Traffic {
+    pub(crate) fn new(mix: Mix, attack: AttackIds, ordinary: Option<OrdinaryIds>) -> Self {
+        Self {
+            mix,
+            attack,
+            ordinary,
+            next: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// The next request, or `None` when all are handed out or the run was stopped.
+    pub(crate) fn next(&self) -> Option<Next> {
+        if self.is_over() {
+            return None;
+        }
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        (index < self.mix.total()).then(|| self.at(index))
+    }
+
+    fn at(&self, index: u64) -> Next {
+        let before = self.mix.ordinary_before(index);
+        match &self.ordinary {
+            Some(ids) if self.mix.ordinary_before(index + 1) > before => Next {
+                index,
+                kind: Kind::Ordinary,
+                id: ids.get(before),
+            },
+            _ => Next {
+                index,
+                kind: Kind::Attack,
+                id: self.attack.get(index - before),
+            },
+        }
+    }
+
+    /// Hands out nothing more.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nothing more will be handed out.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed) || self.handed_out() == self.mix.total()
+    }
+
+    /// Requests handed out so far.
+    pub(crate) fn handed_out(&self) -> u64 {
+        self.next.load(Ordering::Relaxed).min(self.mix.total())
+    }
+
+    /// All requests of the run.
+    pub(crate) fn total(&self) -> u64 {
+        self.mix.total()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::attack::args::IdRange;
+
+    fn traffic(attack: u64, ordinary: u64) -> Traffic {
+        let ids = OrdinaryIds::new(IdRange { first: 1, last: 50 }, 1.0, 9);
+        let ids = ids.filter(|_| ordinary > 0);
+        Traffic::new(Mix { attack, ordinary }, AttackIds::Sequential(1000), ids)
+    }
+
+    proptest! {
+        #[test]
+        fn every_request_is_handed_out_once(attack in 1u64..500, ordinary in 0u64..500) {
+            let traffic = traffic(attack, ordinary);
+            let all: Vec<Next> = std::iter::from_fn(|| traffic.next()).collect();
+            let (attacks, others): (Vec<Next>, Vec<Next>) =
+                all.iter().partition(|next| next.kind == Kind::Attack);
+            prop_assert_eq!(others.len() as u64, ordinary);
+            let ids: HashSet<u64> = attacks.iter().map(|next| next.id).collect();
+            prop_assert_eq!(ids, (1000..1000 + attack).collect::<HashSet<u64>>());
+            prop_assert!(others.iter().all(|next| (1..=50).contains(&next.id)));
+            prop_assert!(traffic.is_over() && traffic.next().is_none());
+            prop_assert_eq!(traffic.handed_out(), attack + ordinary);
+        }
+
+        #[test]
+        fn a_run_cut_short_has_the_same_share(attack in 1u64..1 << 40, ordinary in 0u64..1 << 40, part in 0.0..1.0f64) {
+            let mix = Mix { attack, ordinary };
+            let index = (mix.total() as f64 * part) as u64;
+            let fair = u128::from(index) * u128::from(ordinary) / u128::from(mix.total());
+            prop_assert_eq!(u128::from(mix.ordinary_before(index)), fair);
+        }
+    }
+
+    #[test]
+    fn a_stopped_run_hands_out_nothing() {
+        let traffic = traffic(10, 0);
+        assert!(traffic.next().is_some());
+        traffic.stop();
+        assert_eq!((traffic.next(), traffic.handed_out()), (None, 1));
+    }
+}

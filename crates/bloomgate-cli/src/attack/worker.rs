@@ -1,0 +1,183 @@
+//! One connection's part of the traffic: send, wait, count, until nothing is left.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::Request;
+use hyper::header::{HOST, HeaderValue};
+
+use super::link::{Asked, Link, Outcome};
+use super::pacing::Pace;
+use super::tally::{Tally, locked};
+use super::target::Template;
+use super::traffic::{Next, Traffic};
+
+/// Wait after the first failure to connect; doubled with each further one.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Failures in a row without an answer after which a connection gives up, about 6 s after the
+/// first if each attempt fails at once.
+const MOST_FAILURES: u32 = 12;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) traffic: Traffic,
+    pub(crate) pace: Pace,
+    pub(crate) template: Template,
+    pub(crate) host: HeaderValue,
+    pub(crate) address: SocketAddr,
+    pub(crate) timeout: Duration,
+}
+
+impl Job {
+    fn request(&self, id: u64) -> Result<Box<Asked>, hyper::http::Error> {
+        let uri = self.template.fill(id)?;
+        let mut request = Request::new(Empty::<Bytes>::new());
+        *request.uri_mut() = uri;
+        request.headers_mut().insert(HOST, self.host.clone());
+        Ok(Box::new(request))
+    }
+}
+
+/// Works until the traffic is over or the server can't be reached any more.
+///
+/// The tally is kept outside the task, so that it survives when the task is stopped.
+pub(crate) async fn run(job: Arc<Job>, tally: Arc<Mutex<Tally>>) {
+    let mut worker = Worker {
+        job,
+        tally,
+        link: None,
+        failures: 0,
+    };
+    // Connect first, then take a request: a connection that can't be had takes none with it.
+    while worker.connected().await && worker.job.pace.due().await {
+        let Some(next) = worker.job.traffic.next() else {
+            break;
+        };
+        if next.index + 1 == worker.job.traffic.total() {
+            worker.job.pace.end();
+        }
+        worker.send(next).await;
+    }
+}
+
+struct Worker {
+    job: Arc<Job>,
+    tally: Arc<Mutex<Tally>>,
+    link: Option<Link>,
+    /// Failures in a row, since the last answer.
+    failures: u32,
+}
+
+impl Worker {
+    /// Sees to an open connection; `false` when there is no point in one.
+    async fn connected(&mut self) -> bool {
+        while self.link.as_ref().is_none_or(Link::is_closed) {
+            self.link = None;
+            if self.job.traffic.is_over() || !self.reconnect().await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// One attempt to connect, after the wait that the failures so far ask for; `false` when there
+    /// have been too many.
+    async fn reconnect(&mut self) -> bool {
+        if self.failures >= MOST_FAILURES {
+            return false;
+        }
+        if let Some(wait) = wait_after(self.failures) {
+            tokio::time::sleep(wait).await;
+        }
+        match Link::open(self.job.address, self.job.timeout).await {
+            Ok(link) => {
+                self.link = Some(link);
+                locked(&self.tally).connects += 1;
+            }
+            Err(_) => {
+                self.failures += 1;
+                locked(&self.tally).connect_failures += 1;
+            }
+        }
+        true
+    }
+
+    /// Sends one request, on another connection if the server closed this one before.
+    async fn send(&mut self, next: Next) {
+        let Ok(mut request) = self.job.request(next.id) else {
+            // The form was checked with an id in place, so every id fits.
+            debug_assert!(false, "the path of id {} can't be sent", next.id);
+            return;
+        };
+        loop {
+            let Some(link) = self.link.as_mut() else {
+                if self.reconnect().await {
+                    continue;
+                }
+                return;
+            };
+            let now = Instant::now();
+            let counts_from = self.job.pace.counts_from(next.index, now);
+            locked(&self.tally).side(next.kind).sent += 1;
+            let outcome = link.exchange(request, now).await;
+            let served = link.served();
+            let mut tally = locked(&self.tally);
+            let side = tally.side(next.kind);
+            match outcome {
+                Outcome::Answered(status) => {
+                    side.answered(status, counts_from.elapsed());
+                    self.failures = 0;
+                    return;
+                }
+                Outcome::Unsent(back) => {
+                    side.sent -= 1;
+                    // A server may close an idle connection; one that never answers on it fails.
+                    self.failures += u32::from(served == 0);
+                    self.link = None;
+                    request = back;
+                }
+                Outcome::Broken => {
+                    side.broken += 1;
+                    self.failures += 1;
+                    self.link = None;
+                    return;
+                }
+                Outcome::TimedOut => {
+                    side.timeouts += 1;
+                    self.link = None;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// How long to wait before connecting again after so many failures in a row.
+fn wait_after(failures: u32) -> Option<Duration> {
+    let doublings = failures.checked_sub(1)?;
+    Some(
+        FIRST_WAIT
+            .saturating_mul(1 << doublings.min(10))
+            .min(LONGEST_WAIT),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_a_bound() {
+        assert_eq!(wait_after(0), None);
+        assert_eq!(wait_after(1), Some(Duration::from_millis(10)));
+        assert_eq!(wait_after(2), Some(Duration::from_millis(20)));
+        assert_eq!(wait_after(7), Some(Duration::from_millis(640)));
+        assert_eq!(wait_after(8), Some(LONGEST_WAIT));
+        assert_eq!(wait_after(u32::MAX), Some(LONGEST_WAIT));
+    }
+}

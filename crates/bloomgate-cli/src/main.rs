@@ -1,0 +1,30 @@
+//! The `bloomgate` command: reads the command line and hands over to a subcommand.
+
+mod attack;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "bloomgate",
+    version,
+    about = "Tools around the bloomgate guard",
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Attack(attack::Args),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Attack(args) => attack::run(&args),
+    }
+}

@@ -1,0 +1,582 @@
+//! The built `bloomgate attack` against a small server.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test's helpers may fail loudly"
+)]
+
+mod server;
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use server::{Reply, Server};
+
+/// Only a hang lasts this long.
+const CEILING: Duration = Duration::from_secs(120);
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ran {
+    fn json(&self) -> Value {
+        assert_eq!(self.stdout.lines().count(), 1, "{}", self.stdout);
+        serde_json::from_str(&self.stdout).expect("JSON")
+    }
+}
+
+fn spawn(url: &str, flags: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_bloomgate"))
+        .args(["attack", "--url", url])
+        .args(flags.split_whitespace())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary")
+}
+
+fn finish(mut child: Child) -> Ran {
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if begun.elapsed() > CEILING {
+            child.kill().unwrap();
+            panic!("the run hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let (mut stdout, mut stderr) = (String::new(), String::new());
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut stdout)
+        .unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    Ran {
+        code: status.code(),
+        stdout,
+        stderr,
+    }
+}
+
+fn attack(url: &str, flags: &str) -> Ran {
+    finish(spawn(url, flags))
+}
+
+/// Answers ids up to 1,000 with 200, others with 404, `/guard` with the given document.
+fn shop(guard: impl Fn() -> String + Send + Sync + 'static) -> Server {
+    Server::start(move |path, _| {
+        if path == "/guard" {
+            return Reply::Answer(200, guard());
+        }
+        match path.rsplit('/').next().unwrap().parse::<u64>() {
+            Ok(id) if id <= 1000 => Reply::Answer(200, format!("product {id}").repeat(500)),
+            _ => Reply::Answer(404, "no such product".to_owned()),
+        }
+    })
+}
+
+fn plain_shop() -> Server {
+    shop(String::new)
+}
+
+#[test]
+fn every_request_is_sent_once_and_counted_once() {
+    let readings = AtomicU64::new(0);
+    let server = shop(move || {
+        let n = readings.fetch_add(1, Ordering::Relaxed);
+        format!(
+            r#"{{"enabled":true,"counts":{{"refused":{},"loader":{{"loads":{},"absent":{},
+            "errors":0,"shed":0,"timeouts":0}}}}}}"#,
+            100 + n * 4491,
+            10 + n * 70,
+            5 + n * 9
+        )
+    });
+    let flags = format!(
+        "--guard-url {} --requests 4500 --connections 16 --legit-share 0.1 --legit-ids 1-1000 --json",
+        server.url("/guard")
+    );
+    let ran = attack(&server.url("/products/{id}"), &flags);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.stderr, "");
+
+    let json = ran.json();
+    assert_eq!(json["ended"], "finished");
+    assert_eq!(json["interrupted"], false);
+    assert_eq!(json["attack"]["requests"], 4500);
+    assert_eq!(json["attack"]["answered"], 4500);
+    assert_eq!(json["attack"]["statuses"], serde_json::json!({"404": 4500}));
+    assert_eq!(json["ordinary"]["requests"], 500);
+    assert_eq!(
+        json["ordinary"]["statuses"],
+        serde_json::json!({"200": 500})
+    );
+    assert_eq!(json["connects"], 16, "connections are kept alive");
+    assert_eq!(
+        (&json["ordinary_non_2xx"], &json["attack_2xx"]),
+        (&0.into(), &0.into())
+    );
+    for error in ["connect", "transport", "timeouts", "unanswered"] {
+        assert_eq!(json["errors"][error], 0, "{error}");
+    }
+    for side in ["attack", "ordinary"] {
+        let latency = |name: &str| json[side]["latency_us"][name].as_u64().unwrap();
+        assert!(latency("p50") <= latency("p99") && latency("p99") <= latency("p999"));
+        assert!(latency("p999") <= latency("max") + latency("max") / 500);
+    }
+    let guard = &json["guard"];
+    assert_eq!(
+        (&guard["absent_loads"], &guard["absent_loads_per_1000"]),
+        (&9.into(), &2.0.into())
+    );
+    assert_eq!(
+        (&guard["refused"], &guard["refused_per_1000"]),
+        (&4491.into(), &998.0.into())
+    );
+    assert_eq!(
+        (&guard["loads"], &guard["enabled"]),
+        (&70.into(), &true.into())
+    );
+    assert!(json["seed"].as_u64().unwrap() < 1 << 53);
+
+    let (attacks, ordinary): (Vec<u64>, Vec<u64>) =
+        server.ids().into_iter().partition(|&id| id > 1000);
+    assert_eq!((attacks.len(), ordinary.len()), (4500, 500));
+    assert_eq!(attacks.iter().collect::<HashSet<_>>().len(), 4500);
+    assert!(
+        attacks
+            .iter()
+            .all(|&id| id > 1 << 40 && id <= i64::MAX as u64)
+    );
+    let most = ordinary
+        .iter()
+        .map(|id| ordinary.iter().filter(|other| *other == id).count())
+        .max();
+    // Zipf's first rank has 13 %, 67 of 500; evenly spread ids would come up a few times at most.
+    assert!(most.unwrap() > 30, "{most:?}");
+}
+
+#[test]
+fn sequential_ids_leave_no_gap() {
+    let server = plain_shop();
+    let ran = attack(
+        &server.url("/products/{id}"),
+        "--requests 700 --profile sequential --start 5000 --connections 7 --json",
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.json()["guard"].is_null());
+    let mut ids = server.ids();
+    ids.sort_unstable();
+    assert_eq!(ids, (5000..5700).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_seed_repeats_a_run() {
+    let ids = |flags: &str| {
+        let server = plain_shop();
+        let flags =
+            format!("--requests 200 --legit-share 0.5 --legit-ids 1-1000 --connections 4 {flags}");
+        assert_eq!(attack(&server.url("/products/{id}"), &flags).code, Some(0));
+        let mut ids = server.ids();
+        ids.sort_unstable();
+        ids
+    };
+    let first = ids("--seed 11");
+    assert_eq!(first.len(), 400);
+    assert_eq!(first, ids("--seed 11"));
+    assert_ne!(first, ids("--seed 12"));
+    assert_ne!(ids(""), ids(""), "fresh seeds");
+}
+
+#[test]
+fn the_id_may_be_in_the_query() {
+    let server = Server::start(|_, _| Reply::Answer(404, String::new()));
+    let ran = attack(
+        &server.url("?a=b&id={id}&c=d"),
+        "--requests 2 --profile sequential --start 8",
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let paths: HashSet<String> = server.paths().into_iter().collect();
+    assert_eq!(
+        paths,
+        HashSet::from(["/?a=b&id=8&c=d".into(), "/?a=b&id=9&c=d".into()])
+    );
+}
+
+#[test]
+fn refusals_of_ordinary_ids_are_reported_and_can_fail_the_run() {
+    let server = Server::start(|_, _| Reply::Answer(404, String::new()));
+    let flags = "--requests 30 --legit-share 0.25 --legit-ids 1-5 --connections 2";
+    let url = server.url("/{id}");
+    let ran = attack(&url, flags);
+    assert_eq!(ran.code, Some(0));
+    assert!(
+        ran.stdout
+            .contains("ORDINARY NON-2XX: 10 of 10 ordinary requests."),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout.contains("10 of them are 404: false refusals"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.contains("random ids, seed "), "{}", ran.stdout);
+
+    let ran = attack(&url, &format!("{flags} --fail-on-refusal --json"));
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.json()["ordinary_404"], 10);
+
+    let busy = Server::start(|_, _| Reply::Answer(503, String::new()));
+    let ran = attack(
+        &busy.url("/{id}"),
+        &format!("{flags} --fail-on-refusal --json"),
+    );
+    assert_eq!(ran.code, Some(0), "503 is no refusal");
+    assert_eq!(
+        (&ran.json()["ordinary_non_2xx"], &ran.json()["ordinary_404"]),
+        (&10.into(), &0.into())
+    );
+}
+
+#[test]
+fn attack_ids_that_exist_are_pointed_out() {
+    let server = plain_shop();
+    let ran = attack(
+        &server.url("/products/{id}"),
+        "--requests 100 --profile sequential --start 951 --json",
+    );
+    assert_eq!(ran.json()["attack_2xx"], 50);
+    assert!(
+        ran.stderr.contains("50 attack requests were answered 2xx"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_rate_is_not_exceeded() {
+    let server = plain_shop();
+    let ran = attack(
+        &server.url("/{id}"),
+        "--rate 200 --duration 500ms --connections 8 --json",
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let json = ran.json();
+    let (sent, seconds) = (
+        json["attack"]["requests"].as_u64().unwrap(),
+        json["elapsed_seconds"].as_f64().unwrap(),
+    );
+    assert_eq!(
+        (&json["ended"], &json["rate"]),
+        (&"duration".into(), &200.into())
+    );
+    assert!(
+        sent >= 1 && sent as f64 <= 200.0 * seconds + 1.0,
+        "{sent} in {seconds} s"
+    );
+    assert_eq!(server.paths().len() as u64, sent);
+}
+
+#[test]
+fn a_rate_with_a_number_of_requests_ends() {
+    let server = plain_shop();
+    let ran = attack(
+        &server.url("/{id}"),
+        "--rate 2000 --requests 100 --connections 8 --json",
+    );
+    assert_eq!(
+        (ran.code, &ran.json()["attack"]["answered"]),
+        (Some(0), &100.into())
+    );
+}
+
+#[test]
+fn an_open_loop_counts_the_wait_for_a_slow_server() {
+    let slow = || Server::start(|_, _| Reply::Late(Duration::from_millis(20), 404));
+    let flags = "--requests 15 --connections 1 --json";
+    let (open, closed) = (slow(), slow());
+    let open = attack(&open.url("/{id}"), &format!("{flags} --rate 1000")).json();
+    // One connection at 20 ms each ends no sooner than 300 ms after the start; the last request was
+    // due after 14 ms. The server's waits are exact lower bounds, so that this holds on any machine.
+    assert!(
+        open["attack"]["latency_us"]["max"].as_u64().unwrap() >= 280_000,
+        "{open}"
+    );
+    let closed = attack(&closed.url("/{id}"), flags).json();
+    assert!(
+        closed["attack"]["latency_us"]["p50"].as_u64().unwrap() >= 20_000,
+        "{closed}"
+    );
+}
+
+#[test]
+fn ctrl_c_prints_what_there_is() {
+    for (flags, json) in [("--json", true), ("--rate 300", false)] {
+        // After 50 requests the server falls silent: the run can't end by itself.
+        let server = Server::start(|_, before| match before {
+            0..50 => Reply::Answer(404, String::new()),
+            _ => Reply::Silence,
+        });
+        let child = spawn(
+            &server.url("/{id}"),
+            &format!("--requests 1000000 --connections 4 --timeout 60m {flags}"),
+        );
+        let begun = Instant::now();
+        while server.paths().len() < 54 {
+            assert!(
+                begun.elapsed() < CEILING,
+                "only {} requests",
+                server.paths().len()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let kill = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+        let ran = finish(child);
+        assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+        if json {
+            let json = ran.json();
+            assert_eq!(
+                (&json["interrupted"], &json["ended"]),
+                (&true.into(), &"interrupt".into())
+            );
+            assert_eq!(
+                (&json["attack"]["requests"], &json["attack"]["answered"]),
+                (&54.into(), &50.into())
+            );
+            assert_eq!(json["errors"]["unanswered"], 4);
+        } else {
+            assert!(
+                ran.stdout.contains("50 requests answered in"),
+                "{}",
+                ran.stdout
+            );
+            assert!(ran.stdout.contains("(interrupted)"), "{}", ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn timeouts_are_counted_apart() {
+    let server = Server::start(|path, _| match path {
+        "/7" | "/9" => Reply::Silence,
+        _ => Reply::Answer(404, String::new()),
+    });
+    let ran = attack(
+        &server.url("/{id}"),
+        "--requests 20 --profile sequential --start 1 --connections 2 --timeout 4s --json",
+    );
+    let json = ran.json();
+    assert_eq!(
+        (&json["errors"]["timeouts"], &json["attack"]["answered"]),
+        (&2.into(), &18.into())
+    );
+    assert_eq!(
+        (ran.code, &json["attack"]["requests"]),
+        (Some(0), &20.into())
+    );
+}
+
+#[test]
+fn connections_that_the_server_closes_are_replaced() {
+    let server = Server::start(|_, before| match before % 5 {
+        4 => Reply::Last(404),
+        _ => Reply::Answer(404, String::new()),
+    });
+    let ran = attack(
+        &server.url("/{id}"),
+        "--requests 500 --connections 4 --json",
+    );
+    let json = ran.json();
+    assert_eq!(
+        (ran.code, &json["attack"]["answered"]),
+        (Some(0), &500.into()),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(json["errors"]["transport"], 0);
+    let (ids, connects) = (server.ids(), json["connects"].as_u64().unwrap());
+    assert_eq!(
+        (ids.len(), ids.iter().collect::<HashSet<_>>().len()),
+        (500, 500)
+    );
+    assert!((100..=104).contains(&connects), "{connects}");
+}
+
+#[test]
+fn a_server_that_drops_everyone_is_given_up() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let ran = attack(
+        &format!("http://{address}/{{id}}"),
+        "--requests 100000 --connections 2 --json",
+    );
+    let json = ran.json();
+    assert_eq!(
+        (ran.code, &json["ended"]),
+        (Some(1), &"gave_up".into()),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(json["attack"]["answered"], 0);
+    assert!(json["attack"]["requests"].as_u64().unwrap() <= 24, "{json}");
+    assert!(json["attack"]["latency_us"].is_null());
+    assert!(ran.stderr.contains("gave up"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_guard_that_can_not_be_read_stops_the_run_before_any_traffic() {
+    for (status, document) in [
+        (404, "{}"),
+        (200, "hello"),
+        (200, "{}"),
+        (200, r#"{"counts":{}}"#),
+    ] {
+        let server = Server::start(move |_, _| Reply::Answer(status, document.to_owned()));
+        let flags = format!("--requests 10 --guard-url {}", server.url("/guard"));
+        let ran = attack(&server.url("/{id}"), &flags);
+        assert_eq!(ran.code, Some(2), "{document}");
+        assert!(
+            ran.stderr.starts_with("error: --guard-url: "),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(
+            (ran.stderr.lines().count(), ran.stdout.as_str()),
+            (1, ""),
+            "{}",
+            ran.stderr
+        );
+        assert!(server.paths().is_empty());
+    }
+}
+
+#[test]
+fn a_guard_that_goes_away_leaves_the_rest_of_the_report() {
+    let readings = AtomicU64::new(0);
+    let server = shop(move || match readings.fetch_add(1, Ordering::Relaxed) {
+        0 => r#"{"counts":{"refused":0,"loader":{"absent":0}}}"#.to_owned(),
+        _ => "gone".to_owned(),
+    });
+    let flags = format!("--requests 10 --json --guard-url {}", server.url("/guard"));
+    let ran = attack(&server.url("/{id}"), &flags);
+    let json = ran.json();
+    assert_eq!((ran.code, &json["guard"]), (Some(0), &Value::Null));
+    assert_eq!(json["attack"]["answered"], 10);
+    assert!(
+        json["warnings"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("no guard figures: "),
+        "{json}"
+    );
+    assert!(ran.stderr.contains("no guard figures"), "{}", ran.stderr);
+}
+
+#[test]
+fn wrong_targets_are_refused_in_one_line() {
+    let server = plain_shop();
+    let (port, url) = (server.address.port(), server.url("/{id}"));
+    for (target, flags, says) in [
+        (
+            format!("http://127.0.0.1.evil.com:{port}/{{id}}"),
+            "",
+            "--i-own-this-target",
+        ),
+        (
+            format!("http://192.0.2.1:{port}/{{id}}"),
+            "",
+            "--i-own-this-target",
+        ),
+        (
+            format!("http://0x7f.1:{port}/{{id}}"),
+            "",
+            "--i-own-this-target",
+        ),
+        (
+            format!("http://0.0.0.0:{port}/{{id}}"),
+            "",
+            "--i-own-this-target",
+        ),
+        (
+            format!("http://127.0.0.1@evil.com:{port}/{{id}}"),
+            "",
+            "must be a host",
+        ),
+        (format!("https://127.0.0.1:{port}/{{id}}"), "", "https"),
+        (server.url("/products"), "", "{id}"),
+        (
+            url.clone(),
+            "--guard-url http://192.0.2.1/guard",
+            "--guard-url: ",
+        ),
+        (url.clone(), "--legit-share 0.1", "--legit-ids"),
+        (url, "--legit-share 0.1 --legit-ids 9-1", "--legit-ids"),
+    ] {
+        let ran = attack(&target, flags);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(2), ""),
+            "{target} {flags}"
+        );
+        assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(says),
+            "{target} {flags}: {}",
+            ran.stderr
+        );
+    }
+    assert!(server.paths().is_empty());
+}
+
+#[test]
+fn nobody_there_is_said_before_any_traffic() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let ran = attack(&format!("http://{address}/{{id}}"), "");
+    assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1));
+    assert!(
+        ran.stderr
+            .starts_with("error: --url: nothing accepts connections"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn localhost_is_resolved() {
+    let server = plain_shop();
+    let url = format!("http://localhost:{}/{{id}}", server.address.port());
+    let ran = attack(&url, "--requests 5 --json");
+    assert_eq!(
+        (ran.code, server.paths().len()),
+        (Some(0), 5),
+        "{}",
+        ran.stderr
+    );
+}
