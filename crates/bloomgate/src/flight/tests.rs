@@ -1,0 +1,118 @@
+//! Who may join which flight, and that no slot is left behind.
+
+use std::sync::Arc;
+
+use super::*;
+
+fn key(id: i64) -> KeyBytes {
+    KeyBytes::of(&id)
+}
+
+const CALM: Boarding = Boarding {
+    generation: 1,
+    open: false,
+};
+
+fn started<T>(boarded: Boarded<T>) -> (Waiter<T>, Ticket<T>) {
+    match boarded {
+        Boarded::Started(waiter, ticket) => (waiter, ticket),
+        Boarded::Joined(_) => panic!("joined instead of starting"),
+        Boarded::Full => panic!("full"),
+    }
+}
+
+fn joined<T>(boarded: Boarded<T>) -> Waiter<T> {
+    match boarded {
+        Boarded::Joined(waiter) => waiter,
+        Boarded::Started(..) => panic!("started instead of joining"),
+        Boarded::Full => panic!("full"),
+    }
+}
+
+#[tokio::test]
+async fn callers_of_one_generation_share_a_flight() {
+    let flights = Arc::new(Flights::new(8));
+    let (first, ticket) = started(flights.board(&key(1), CALM));
+    ticket.start();
+    let second = joined(flights.board(&key(1), CALM));
+    ticket.announce(7);
+    drop(ticket);
+    assert_eq!(
+        (first.outcome().await, second.outcome().await),
+        (Some(7), Some(7))
+    );
+    assert_eq!(flights.running(), 0);
+    assert!(flights.by_key.lock().is_empty());
+}
+
+#[tokio::test]
+async fn c29_a_caller_after_a_write_starts_its_own_flight() {
+    let flights = Arc::new(Flights::new(8));
+    let (_first, old) = started(flights.board(&key(1), CALM));
+    old.start();
+    let later = Boarding {
+        generation: 3,
+        open: false,
+    };
+    let (second, new) = started(flights.board(&key(1), later));
+    old.announce(1);
+    drop(old);
+    // The old flight's end doesn't take the new one off the map.
+    let third = joined(flights.board(&key(1), later));
+    new.announce(2);
+    drop(new);
+    assert_eq!(
+        (second.outcome().await, third.outcome().await),
+        (Some(2), Some(2))
+    );
+    assert_eq!(flights.running(), 0);
+}
+
+#[tokio::test]
+async fn while_a_key_is_open_only_flights_that_have_asked_nothing_are_joined() {
+    let flights = Arc::new(Flights::<u8>::new(8));
+    let open = Boarding {
+        generation: 2,
+        open: true,
+    };
+    let (_w, ticket) = started(flights.board(&key(1), open));
+    let _ = joined(flights.board(&key(1), open));
+    ticket.start();
+    let _ = started(flights.board(&key(1), open));
+}
+
+#[tokio::test]
+async fn c30_a_flight_that_is_dropped_frees_its_slot_and_wakes_its_waiters() {
+    let flights = Arc::new(Flights::<u8>::new(8));
+    let (waiter, ticket) = started(flights.board(&key(1), CALM));
+    let task = tokio::spawn(async move {
+        ticket.start();
+        std::future::pending::<()>().await;
+        drop(ticket);
+    });
+    tokio::task::yield_now().await;
+    task.abort();
+    assert_eq!(waiter.outcome().await, None);
+    assert_eq!(flights.running(), 0);
+    let _ = started(flights.board(&key(1), CALM));
+}
+
+#[test]
+fn flights_are_capped() {
+    let flights = Arc::new(Flights::<u8>::new(2));
+    let _a = started(flights.board(&key(1), CALM));
+    let _b = started(flights.board(&key(2), CALM));
+    assert!(matches!(flights.board(&key(3), CALM), Boarded::Full));
+    let _ = joined(flights.board(&key(1), CALM));
+}
+
+#[test]
+fn nothing_is_published_under_an_old_generation() {
+    let generations = KeyGenerations::new();
+    let generation = generations.current(&key(1));
+    assert!(generations.publish_if(&key(1), generation, || {}));
+    let mut forgotten = false;
+    generations.advance(&key(1), || forgotten = true);
+    assert!(forgotten);
+    assert!(!generations.publish_if(&key(1), generation, || panic!("published")));
+}

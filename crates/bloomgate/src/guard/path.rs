@@ -1,0 +1,384 @@
+//! The path of a request: gate, local cache, flight, shared cache, bulkhead, loader.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{Inner, Value};
+use crate::answer::{Answer, Tier, Verdict};
+use crate::error::{Error, StoreError};
+use crate::flight::{Boarded, Boarding, Ticket};
+use crate::gate::Seen;
+use crate::key::{Key, KeyBytes};
+use crate::loader::Share;
+use crate::local_cache::Local;
+use crate::ports::{Entry, Filled, Slot, SlotKey, Token};
+use crate::shared_cache::SharedCache;
+
+/// What a flight brings home.
+pub(crate) type Outcome<V> = Result<Answer<V>, Error>;
+
+/// Waits between looks at a slot that somebody else has leased (rule B11: wait a little).
+const BUSY_WAITS: [Duration; 4] = [
+    Duration::from_millis(5),
+    Duration::from_millis(10),
+    Duration::from_millis(20),
+    Duration::from_millis(40),
+];
+
+/// What the shared cache had.
+enum Asked<V> {
+    Hit(Answer<V>, Duration),
+    /// Load; with a lease, fill as well.
+    Miss(Option<Lease>),
+}
+
+impl<K: Key, V: Value> Inner<K, V> {
+    /// The gate's verdict, counted.
+    pub(crate) fn check(&self, key: &K) -> Verdict {
+        let verdict = self.gate.check(key);
+        let counts = &self.counts.verdicts;
+        match verdict {
+            Verdict::Absent => counts.refused.add(),
+            Verdict::Maybe => counts.passed_maybe.add(),
+            Verdict::Unknown(_) => counts.passed_unknown.add(),
+        }
+        verdict
+    }
+
+    /// What lies behind the gate.
+    pub(crate) async fn answer(self: &Arc<Self>, key: &K) -> Outcome<V> {
+        let bytes = KeyBytes::of(key);
+        match self.near.lookup(&bytes) {
+            Some(Local::Value(value)) => {
+                return Ok(Answer::Found {
+                    value,
+                    tier: Tier::Local,
+                    stale: false,
+                });
+            }
+            Some(Local::Null) => return Ok(Answer::Absent(Tier::Local)),
+            None => {}
+        }
+        let waiter = match self.flights.board(&bytes, self.near.boarding(&bytes)) {
+            Boarded::Joined(waiter) => waiter,
+            Boarded::Started(waiter, ticket) => {
+                let (inner, key, bytes) = (Arc::clone(self), key.clone(), bytes.clone());
+                tokio::spawn(async move { inner.fly(&key, bytes, ticket).await });
+                waiter
+            }
+            Boarded::Full => {
+                self.counts.loader.shed.add();
+                return Err(Error::Shed {
+                    waited: Duration::ZERO,
+                });
+            }
+        };
+        // A flight that is lost without a word panicked outside the loader.
+        match waiter.outcome().await.unwrap_or(Err(Error::LoadPanicked)) {
+            Err(error) if error.is_temporary() => match self.near.stale(&bytes) {
+                Some(value) => Ok(Answer::Found {
+                    value,
+                    tier: Tier::Local,
+                    stale: true,
+                }),
+                None => Err(error),
+            },
+            outcome => outcome,
+        }
+    }
+
+    /// One flight, in a task of its own.
+    async fn fly(self: Arc<Self>, key: &K, bytes: KeyBytes, ticket: Ticket<Outcome<V>>) {
+        let boarding = ticket.boarding();
+        let seen = self.gate.seen(&bytes);
+        // The gate passed this id because it is open; while it was closed, it would not have.
+        let unlikely = seen == Seen::Never && !self.settings.gate.forced_open;
+        let mut lease = None;
+        // Rule A4: while the key is open, both caches are skipped.
+        if !boarding.open && self.shared.is_some() && !self.unmarked.covers(&bytes) {
+            ticket.start();
+            match self.ask_shared(&bytes, boarding, !unlikely).await {
+                Asked::Hit(answer, ttl) => {
+                    self.publish_near(&bytes, boarding, &answer, ttl);
+                    ticket.announce(Ok(answer));
+                    return;
+                }
+                Asked::Miss(leased) => lease = leased,
+            }
+        }
+        let share = if unlikely {
+            Share::Unlikely
+        } else {
+            Share::Full
+        };
+        let row = match self.loader.load(key, share, || ticket.start()).await {
+            Ok(row) => row,
+            Err(error) => {
+                // Rule B12: the lease goes back, and nothing is remembered.
+                ticket.announce(Err(error));
+                if let Some(lease) = lease {
+                    lease.release().await;
+                }
+                return;
+            }
+        };
+        let (answer, ttl) = match row {
+            Some(value) => {
+                let answer = Answer::Found {
+                    value: Arc::new(value),
+                    tier: Tier::Loader,
+                    stale: false,
+                };
+                (answer, self.shortened(self.settings.value_ttl))
+            }
+            None => (
+                Answer::Absent(Tier::Loader),
+                self.shortened(self.settings.null_ttl),
+            ),
+        };
+        self.publish_near(&bytes, boarding, &answer, ttl);
+        ticket.announce(Ok(answer.clone()));
+        if let Some(lease) = lease {
+            self.fill(&bytes, boarding, lease, &answer, ttl).await;
+        }
+    }
+
+    /// Reads the slot, leasing it if it is empty and `may_lease`.
+    async fn ask_shared(
+        self: &Arc<Self>,
+        key: &KeyBytes,
+        boarding: Boarding,
+        may_lease: bool,
+    ) -> Asked<V> {
+        let Some(shared) = &self.shared else {
+            return Asked::Miss(None);
+        };
+        let counts = &self.counts.shared;
+        let slot = self.slot(key);
+        for wait in BUSY_WAITS.into_iter().map(Some).chain([None]) {
+            // Rule A13: no lease once a write of ours has begun.
+            let lease = (may_lease && self.near.is_current(key, boarding))
+                .then(|| Lease::on(shared, slot.clone()));
+            let found = match &lease {
+                Some(lease) => {
+                    shared
+                        .get_or_lease(&slot, lease.token, self.settings.lease_ttl)
+                        .await
+                }
+                None => shared.get(&slot).await,
+            };
+            let understood = self.understand(found);
+            let lease = match (lease, &understood) {
+                // After a failure too: the server may have given the lease and not said so.
+                (Some(lease), Understood::Leased | Understood::Failed) => Some(lease),
+                (Some(lease), _) => {
+                    lease.disarm();
+                    None
+                }
+                (None, _) => None,
+            };
+            match (understood, wait) {
+                (Understood::Hit(answer, ttl), _) => return Asked::Hit(answer, ttl),
+                (Understood::Leased, _) => {
+                    counts.misses.add();
+                    return Asked::Miss(lease);
+                }
+                (Understood::Failed, _) => return Asked::Miss(None),
+                (Understood::Busy, Some(wait)) => self.clock.sleep(wait).await,
+                (Understood::Busy, None) | (Understood::Nothing, _) => break,
+            }
+        }
+        counts.misses.add();
+        Asked::Miss(None)
+    }
+
+    /// What a slot means here. An entry's end is clipped to our own time to live, whatever the
+    /// clock of who wrote it says.
+    fn understand(&self, found: Result<Slot, StoreError>) -> Understood<V> {
+        let counts = &self.counts.shared;
+        let left = |until: u64, most: Duration| {
+            let left = Duration::from_millis(until.saturating_sub(self.clock.unix_ms())).min(most);
+            (!left.is_zero()).then_some(left)
+        };
+        match found {
+            Ok(Slot::Value { payload, until }) => {
+                let Some(ttl) = left(until, self.settings.value_ttl) else {
+                    return Understood::Nothing;
+                };
+                match decode(&payload) {
+                    Some(value) => {
+                        counts.value_hits.add();
+                        let value = Arc::new(value);
+                        let answer = Answer::Found {
+                            value,
+                            tier: Tier::Shared,
+                            stale: false,
+                        };
+                        Understood::Hit(answer, ttl)
+                    }
+                    None => {
+                        counts.undecodable.add();
+                        Understood::Nothing
+                    }
+                }
+            }
+            Ok(Slot::Null { until }) => match left(until, self.settings.null_ttl) {
+                Some(ttl) => {
+                    counts.null_hits.add();
+                    Understood::Hit(Answer::Absent(Tier::Shared), ttl)
+                }
+                None => Understood::Nothing,
+            },
+            Ok(Slot::Leased) => Understood::Leased,
+            Ok(Slot::Vacant | Slot::Writing) => Understood::Nothing,
+            Ok(Slot::Busy) => Understood::Busy,
+            Err(_counted_by_the_shared_cache) => Understood::Failed,
+        }
+    }
+
+    fn publish_near(&self, key: &KeyBytes, since: Boarding, answer: &Answer<V>, ttl: Duration) {
+        match answer {
+            Answer::Found { value, .. } => {
+                self.near.publish_value(key, since, Arc::clone(value), ttl);
+            }
+            Answer::Absent(_) => self.near.publish_null(key, since, ttl),
+        }
+    }
+
+    /// Puts what was loaded in place of our lease (rules B12, A13).
+    async fn fill(
+        &self,
+        key: &KeyBytes,
+        since: Boarding,
+        lease: Lease,
+        answer: &Answer<V>,
+        ttl: Duration,
+    ) {
+        let entry = match answer {
+            Answer::Found { value, .. } => encode(&**value).map(Entry::Value),
+            // In the first warm-up nothing has been seen to exist, so that every id of an attack
+            // comes this far: its sentinels stay local.
+            Answer::Absent(_) => {
+                let seen = self.settings.gate.forced_open || self.gate.was_complete();
+                seen.then_some(Entry::Null)
+            }
+        };
+        let (Some(entry), Some(shared)) = (entry, &self.shared) else {
+            return lease.release().await;
+        };
+        if !self.near.is_current(key, since) {
+            return lease.release().await;
+        }
+        let null = entry == Entry::Null;
+        let until = self
+            .clock
+            .unix_ms()
+            .saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        match shared
+            .fill(&lease.slot, lease.token, entry, until, ttl)
+            .await
+        {
+            Ok(Filled::Stored) => {
+                if null {
+                    self.counts.shared.nulls_stored.add();
+                }
+                lease.disarm();
+            }
+            Ok(Filled::LeaseLost) => lease.disarm(),
+            // The fill may have been refused with the lease still standing.
+            Err(_) => lease.release().await,
+        }
+    }
+
+    /// A time to live with chance taken off, so that what was stored together doesn't expire
+    /// together; never longer than asked for.
+    fn shortened(&self, ttl: Duration) -> Duration {
+        let off = self.settings.jitter * rand::random::<f64>();
+        ttl.mul_f64(1.0 - off).max(Duration::from_millis(1))
+    }
+}
+
+enum Understood<V> {
+    Hit(Answer<V>, Duration),
+    Leased,
+    Busy,
+    Nothing,
+    Failed,
+}
+
+/// A lease on a slot. However it is dropped, it goes back.
+struct Lease {
+    shared: Arc<SharedCache>,
+    slot: SlotKey,
+    token: Token,
+    armed: bool,
+}
+
+impl Lease {
+    fn on(shared: &Arc<SharedCache>, slot: SlotKey) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            slot,
+            token: Token::fresh(),
+            armed: true,
+        }
+    }
+
+    /// It was never taken, or is gone.
+    fn disarm(mut self) {
+        self.armed = false;
+    }
+
+    async fn release(mut self) {
+        // A lease that can't be given back runs out.
+        let _ = self.shared.release(&self.slot, self.token).await;
+        self.armed = false;
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.armed
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let (shared, slot, token) = (Arc::clone(&self.shared), self.slot.clone(), self.token);
+            runtime.spawn(async move {
+                let _ = shared.release(&slot, token).await;
+            });
+        }
+    }
+}
+
+/// A type's own (de)serialiser may panic; that costs the entry, not the flight.
+fn encode<V: Value>(value: &V) -> Option<Bytes> {
+    let encoded = std::panic::catch_unwind(AssertUnwindSafe(|| serde_json::to_vec(value)));
+    match encoded {
+        Ok(Ok(json)) => Some(Bytes::from(json)),
+        Ok(Err(error)) => {
+            tracing::error!(%error, "a value can't be written as JSON, so it isn't shared");
+            None
+        }
+        Err(_) => {
+            tracing::error!("writing a value as JSON panicked, so it isn't shared");
+            None
+        }
+    }
+}
+
+fn decode<V: Value>(payload: &[u8]) -> Option<V> {
+    let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| serde_json::from_slice(payload)));
+    match decoded {
+        Ok(Ok(value)) => Some(value),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a shared value can't be read; the database is asked");
+            None
+        }
+        Err(_) => {
+            tracing::error!("reading a shared value panicked; the database is asked");
+            None
+        }
+    }
+}

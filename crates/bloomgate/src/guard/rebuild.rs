@@ -1,0 +1,185 @@
+//! Builds generations: at the start, after a doubt, and when asked to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bloomgate_filter::Plan;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::near::Near;
+use crate::answer::Why;
+use crate::clock::{Clock, Moment};
+use crate::error::{Error, SourceError};
+use crate::gate::{GateSettings, LiveGate};
+use crate::ports::{Source, Standing};
+use crate::warm_up::{self, Backoff, Progress};
+
+/// Longest wait for the number of keys, which a large table takes a while to count.
+const COUNT_WITHIN: Duration = Duration::from_secs(120);
+
+type Asked = oneshot::Sender<Result<(), Error>>;
+
+/// Asks the builder for a new generation.
+#[derive(Debug)]
+pub(crate) struct RebuildRequests(mpsc::UnboundedSender<Asked>);
+
+impl RebuildRequests {
+    pub(crate) fn channel() -> (Self, mpsc::UnboundedReceiver<Asked>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
+    }
+
+    pub(crate) async fn ask(&self) -> Result<(), Error> {
+        let gone = || Error::RebuildAbandoned(Why::Forced);
+        let (asked, done) = oneshot::channel();
+        self.0.send(asked).map_err(|_| gone())?;
+        done.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+/// Keeps gate and local cache informed of the backplane's standing, for ever.
+pub(crate) async fn follow_standing<V: Send + Sync + 'static>(
+    mut standing: watch::Receiver<Standing>,
+    gate: Arc<LiveGate>,
+    near: Arc<Near<V>>,
+) {
+    loop {
+        let now = *standing.borrow_and_update();
+        gate.set_standing(now);
+        near.set_standing(now);
+        if standing.changed().await.is_err() {
+            // The backplane is gone and can't vouch for anything any more, unless it is one whose
+            // standing never changes.
+            return;
+        }
+    }
+}
+
+/// Everything that building a generation takes.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    pub(crate) gate: Arc<LiveGate>,
+    pub(crate) settings: GateSettings,
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) requests: mpsc::UnboundedReceiver<Asked>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) clock: Clock,
+    pub(crate) started: Moment,
+    pub(crate) write_window: Duration,
+}
+
+impl Builder {
+    /// Builds the first generation, and another whenever one is asked for or the one in service
+    /// lost its certificate; for ever.
+    pub(crate) async fn run(mut self) {
+        let mut asked: Vec<Asked> = Vec::new();
+        // Since when writes that this instance wasn't told of may be under way.
+        let mut unsettled_since = Some(self.started);
+        let mut backoff = Backoff::new(self.clock.clone());
+        loop {
+            if self
+                .standing
+                .wait_for(|standing| *standing == Standing::Current)
+                .await
+                .is_err()
+            {
+                return;
+            }
+            // Requests that are waiting by now share the scan that begins now.
+            while let Ok(one) = self.requests.try_recv() {
+                asked.push(one);
+            }
+            if self.gate.is_certified() && asked.is_empty() {
+                tokio::select! {
+                    one = self.requests.recv() => match one {
+                        Some(one) => asked.push(one),
+                        None => return,
+                    },
+                    () = lost(self.standing.clone()) => unsettled_since = Some(self.clock.now()),
+                }
+                continue;
+            }
+            let built = tokio::select! {
+                built = self.build(unsettled_since) => built,
+                () = lost(self.standing.clone()) => Err(Error::RebuildAbandoned(Why::NotAlone)),
+            };
+            match built {
+                Ok(()) => {
+                    unsettled_since = None;
+                    backoff = Backoff::new(self.clock.clone());
+                    for one in asked.drain(..) {
+                        // Whoever asked may be gone.
+                        let _ = one.send(Ok(()));
+                    }
+                }
+                Err(error) => {
+                    self.progress.failed("building the gate", &error);
+                    if *self.standing.borrow() != Standing::Current {
+                        unsettled_since = Some(self.clock.now());
+                    }
+                    backoff.wait().await;
+                }
+            }
+        }
+    }
+
+    /// One generation, from nothing to service.
+    async fn build(&self, unsettled_since: Option<Moment>) -> Result<(), Error> {
+        if let Some(since) = unsettled_since {
+            let (source, progress) = (&*self.source, &*self.progress);
+            warm_up::settle(source, since, self.write_window, progress, &self.clock).await;
+        }
+        let counted = self.count().await;
+        let capacity = self.settings.capacity.for_rows(counted);
+        if counted > capacity {
+            tracing::warn!(
+                counted,
+                capacity,
+                "the gate is sized for fewer ids than there are"
+            );
+        }
+        let refused = |error: bloomgate_filter::Error| Error::Filter(error.into());
+        let plan = Plan::new(capacity, self.settings.rate).map_err(refused)?;
+        // Rule A2: subscribe to admissions and copy the open set, then scan.
+        let building = self.gate.start_generation(plan)?;
+        let generation = Arc::clone(building.generation());
+        let insert = |key: &[u8]| generation.insert(key);
+        let _completed = warm_up::fill(&*self.source, insert, &self.progress, &self.clock).await;
+        building.activate().map_err(Error::RebuildAbandoned)?;
+        let number = generation.number();
+        tracing::info!(
+            generation = number,
+            keys = self.progress.keys(),
+            "the gate is closed"
+        );
+        Ok(())
+    }
+
+    /// Asks how many keys there are until the source says so.
+    async fn count(&self) -> u64 {
+        let mut backoff = Backoff::new(self.clock.clone());
+        loop {
+            match self.clock.timeout(COUNT_WITHIN, self.source.count()).await {
+                Ok(Ok(counted)) => return counted,
+                Ok(Err(error)) => self.progress.failed("counting the keys", &error),
+                Err(_elapsed) => {
+                    let error = SourceError::new(format!("no answer within {COUNT_WITHIN:?}"));
+                    self.progress.failed("counting the keys", &error);
+                }
+            }
+            backoff.wait().await;
+        }
+    }
+}
+
+/// Resolves when the standing is lost; never, if it can't be.
+async fn lost(mut standing: watch::Receiver<Standing>) {
+    if standing
+        .wait_for(|standing| *standing != Standing::Current)
+        .await
+        .is_err()
+    {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,137 @@
+//! Ask the database, within limits.
+
+mod bulkhead;
+mod from_fn;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+#[cfg(test)]
+mod tests;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use crate::clock::Clock;
+use crate::error::{BoxError, Error};
+use crate::ports::Loader;
+use crate::telemetry::LoaderCounts;
+
+pub(crate) use bulkhead::{Bulkhead, BulkheadLimits};
+pub use from_fn::{FromFn, from_fn};
+
+/// A [`Loader`] whose type is forgotten.
+pub(crate) trait DynLoader<K, V>: Send + Sync {
+    fn load<'a>(&'a self, key: &'a K) -> BoxFuture<'a, Result<Option<V>, BoxError>>;
+}
+
+struct Erased<L>(L);
+
+impl<K: Send + Sync + 'static, V: Send + 'static, L: Loader<K, V>> DynLoader<K, V> for Erased<L> {
+    fn load<'a>(&'a self, key: &'a K) -> BoxFuture<'a, Result<Option<V>, BoxError>> {
+        Box::pin(async move { self.0.load(key).await.map_err(Into::into) })
+    }
+}
+
+pub(crate) fn erase<K, V>(loader: impl Loader<K, V>) -> Arc<dyn DynLoader<K, V>>
+where
+    K: Send + Sync + 'static,
+    V: Send + 'static,
+{
+    Arc::new(Erased(loader))
+}
+
+/// How much of the database a load may claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// All places.
+    Full,
+    /// The smaller share, for ids that were never seen to exist.
+    Unlikely,
+}
+
+/// The loader with its limits.
+pub(crate) struct LimitedLoader<K, V> {
+    loader: Arc<dyn DynLoader<K, V>>,
+    bulkhead: Bulkhead,
+    timeout: Duration,
+    clock: Clock,
+    counts: Arc<LoaderCounts>,
+}
+
+impl<K, V> std::fmt::Debug for LimitedLoader<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LimitedLoader")
+            .field("bulkhead", &self.bulkhead)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
+    pub(crate) fn new(
+        loader: Arc<dyn DynLoader<K, V>>,
+        bulkhead: Bulkhead,
+        timeout: Duration,
+        clock: Clock,
+        counts: Arc<LoaderCounts>,
+    ) -> Self {
+        Self {
+            loader,
+            bulkhead,
+            timeout,
+            clock,
+            counts,
+        }
+    }
+
+    /// One load: waits for a place, calls `starting`, asks. A panic of the loader is an error.
+    pub(crate) async fn load(
+        &self,
+        key: &K,
+        share: Share,
+        starting: impl FnOnce(),
+    ) -> Result<Option<V>, Error> {
+        let _place = match self.bulkhead.enter(share).await {
+            Ok(place) => place,
+            Err(shed) => {
+                self.counts.shed.add();
+                return Err(shed);
+            }
+        };
+        starting();
+        self.counts.loads.add();
+        // The call itself runs inside the future too: a loader may panic before its first await.
+        let asked = AssertUnwindSafe(async { self.loader.load(key).await }).catch_unwind();
+        match self.clock.timeout(self.timeout, asked).await {
+            Ok(Ok(Ok(Some(row)))) => {
+                self.counts.found.add();
+                Ok(Some(row))
+            }
+            Ok(Ok(Ok(None))) => {
+                self.counts.absent.add();
+                Ok(None)
+            }
+            Ok(Ok(Err(error))) => {
+                self.counts.errors.add();
+                tracing::warn!(error = &*error as &dyn std::error::Error, "a load failed");
+                Err(Error::load(error))
+            }
+            Ok(Err(_panic)) => {
+                self.counts.errors.add();
+                self.counts.panics.add();
+                tracing::error!("a loader panicked");
+                Err(Error::LoadPanicked)
+            }
+            Err(_elapsed) => {
+                self.counts.timeouts.add();
+                Err(Error::LoadTimedOut {
+                    after: self.timeout,
+                })
+            }
+        }
+    }
+}

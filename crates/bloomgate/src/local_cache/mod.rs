@@ -1,0 +1,215 @@
+//! What this process knows: rows and sentinels, in separate budgets.
+//!
+//! moka only stores. Whether an entry is still good is decided by the injected clock and the
+//! entry's own end; moka's time to live merely bounds how long a dead entry takes room.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use moka::Expiry;
+use moka::sync::Cache;
+
+use crate::clock::{Clock, Moment};
+use crate::key::KeyBytes;
+
+/// Room for rows, for sentinels, and how long a row may be served past its end when the database
+/// can't be asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LocalLimits {
+    pub(crate) values: u64,
+    pub(crate) nulls: u64,
+    pub(crate) stale_for: Duration,
+}
+
+struct Held<T> {
+    what: T,
+    until: Moment,
+    /// How long moka is to keep it.
+    keep: Duration,
+}
+
+impl<T: Clone> Clone for Held<T> {
+    fn clone(&self) -> Self {
+        Self {
+            what: self.what.clone(),
+            until: self.until,
+            keep: self.keep,
+        }
+    }
+}
+
+struct KeepAsLongAsToldTo;
+
+impl<T> Expiry<KeyBytes, Held<T>> for KeepAsLongAsToldTo {
+    fn expire_after_create(&self, _: &KeyBytes, held: &Held<T>, _: Instant) -> Option<Duration> {
+        Some(held.keep)
+    }
+
+    fn expire_after_update(
+        &self,
+        _: &KeyBytes,
+        held: &Held<T>,
+        _: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        Some(held.keep)
+    }
+}
+
+/// What the local cache has under a key.
+pub(crate) enum Local<V> {
+    Value(Arc<V>),
+    Null,
+}
+
+/// The local cache.
+pub(crate) struct LocalCache<V> {
+    values: Cache<KeyBytes, Held<Arc<V>>>,
+    nulls: Cache<KeyBytes, Held<()>>,
+    stale_for: Duration,
+    clock: Clock,
+}
+
+impl<V> std::fmt::Debug for LocalCache<V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LocalCache").finish_non_exhaustive()
+    }
+}
+
+fn cache<T: Clone + Send + Sync + 'static>(entries: u64) -> Cache<KeyBytes, Held<T>> {
+    Cache::builder()
+        .max_capacity(entries)
+        .expire_after(KeepAsLongAsToldTo)
+        .build()
+}
+
+impl<V: Send + Sync + 'static> LocalCache<V> {
+    pub(crate) fn new(limits: LocalLimits, clock: Clock) -> Self {
+        Self {
+            values: cache(limits.values),
+            nulls: cache(limits.nulls),
+            stale_for: limits.stale_for,
+            clock,
+        }
+    }
+
+    /// What is known and still good.
+    pub(crate) fn get(&self, key: &KeyBytes) -> Option<Local<V>> {
+        let now = self.clock.now();
+        if let Some(held) = self.values.get(key)
+            && now < held.until
+        {
+            return Some(Local::Value(held.what));
+        }
+        let held = self.nulls.get(key)?;
+        (now < held.until).then_some(Local::Null)
+    }
+
+    /// A row whose time is over but which no write has touched, for when the database fails.
+    pub(crate) fn stale(&self, key: &KeyBytes) -> Option<Arc<V>> {
+        let held = self.values.get(key)?;
+        (self.clock.now() < held.until + self.stale_for).then_some(held.what)
+    }
+
+    pub(crate) fn put_value(&self, key: KeyBytes, value: Arc<V>, ttl: Duration) {
+        self.nulls.invalidate(&key);
+        let held = Held {
+            what: value,
+            until: self.clock.now() + ttl,
+            keep: ttl.saturating_add(self.stale_for),
+        };
+        self.values.insert(key, held);
+    }
+
+    pub(crate) fn put_null(&self, key: KeyBytes, ttl: Duration) {
+        self.values.invalidate(&key);
+        self.nulls.insert(
+            key,
+            Held {
+                what: (),
+                until: self.clock.now() + ttl,
+                keep: ttl,
+            },
+        );
+    }
+
+    /// Drops whatever is known of the key.
+    pub(crate) fn forget(&self, key: &KeyBytes) {
+        self.values.invalidate(key);
+        self.nulls.invalidate(key);
+    }
+
+    /// Drops everything.
+    pub(crate) fn forget_all(&self) {
+        self.values.invalidate_all();
+        self.nulls.invalidate_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn fixture() -> (LocalCache<String>, crate::clock::ManualTime) {
+        let (clock, time) = Clock::manual();
+        let limits = LocalLimits {
+            values: 100,
+            nulls: 100,
+            stale_for: 60 * SECOND,
+        };
+        (LocalCache::new(limits, clock), time)
+    }
+
+    fn key(id: i64) -> KeyBytes {
+        KeyBytes::of(&id)
+    }
+
+    #[test]
+    fn a_value_is_good_until_its_end_and_stale_for_a_while_after() {
+        let (cache, time) = fixture();
+        cache.put_value(key(1), Arc::new("a".into()), 10 * SECOND);
+        time.advance(9 * SECOND);
+        assert!(matches!(cache.get(&key(1)), Some(Local::Value(_))));
+        time.advance(SECOND);
+        assert!(cache.get(&key(1)).is_none());
+        assert!(cache.stale(&key(1)).is_some());
+        time.advance(60 * SECOND);
+        assert!(cache.stale(&key(1)).is_none());
+    }
+
+    #[test]
+    fn a_sentinel_ends_and_is_never_served_stale() {
+        let (cache, time) = fixture();
+        cache.put_value(key(1), Arc::new("a".into()), SECOND);
+        cache.put_null(key(1), SECOND);
+        assert!(matches!(cache.get(&key(1)), Some(Local::Null)));
+        time.advance(SECOND);
+        assert!(cache.get(&key(1)).is_none());
+        assert!(cache.stale(&key(1)).is_none());
+    }
+
+    #[test]
+    fn forgetting_takes_the_stale_value_too() {
+        let (cache, time) = fixture();
+        cache.put_value(key(1), Arc::new("a".into()), SECOND);
+        time.advance(SECOND);
+        cache.forget(&key(1));
+        assert!(cache.stale(&key(1)).is_none());
+    }
+
+    #[test]
+    fn c28_a_flood_of_sentinels_evicts_no_value() {
+        let (cache, _time) = fixture();
+        for id in 0..50 {
+            cache.put_value(key(id), Arc::new("a".into()), SECOND);
+        }
+        for id in 1_000..21_000 {
+            cache.put_null(key(id), SECOND);
+        }
+        cache.nulls.run_pending_tasks();
+        assert!(cache.nulls.entry_count() <= 100);
+        assert!((0..50).all(|id| matches!(cache.get(&key(id)), Some(Local::Value(_)))));
+    }
+}

@@ -1,0 +1,341 @@
+//! Redis as a [`Store`].
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::{Client, ErrorKind, IntoConnectionInfo as _, RedisError, Script, ServerErrorKind};
+use sha2::{Digest as _, Sha256};
+
+use super::envelope::{self, Unusable};
+use super::scripts;
+use crate::error::{StoreError, StoreFault};
+use crate::ports::{Entry, Filled, Neighbour, Slot, SlotKey, Store, Token};
+
+/// Longest canonical key, in bytes, that stands in a slot's name as it is. Longer ones stand as
+/// their SHA-256, never cut short.
+const MAX_RAW_KEY: usize = 200;
+/// Longest wait for one answer or one connection. The guard's own budget is usually the shorter.
+const ANSWER_WITHIN: Duration = Duration::from_millis(500);
+/// `SET … NX GET` came with 7.0.
+const OLDEST_MAJOR: u32 = 7;
+
+/// The shared cache in a Redis server, version 7.0 or later.
+///
+/// One multiplexed connection, which heals by itself. Every entry expires; every operation is one
+/// round trip.
+pub struct RedisStore {
+    client: Client,
+    connection: Mutex<ConnectionManager>,
+    scripts: Scripts,
+}
+
+struct Scripts {
+    mark: Script,
+    unmark: Script,
+    fill: Script,
+    release: Script,
+    beat: Script,
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the URL: it may hold a password.
+        f.debug_struct("RedisStore").finish_non_exhaustive()
+    }
+}
+
+/// A Redis URL that can't be used. Doesn't repeat the URL, which may hold a password.
+#[derive(Debug, thiserror::Error)]
+#[error("redis url: {0}; expected redis://HOST:PORT/DB, or redis+unix:///PATH")]
+pub struct RedisUrlError(String);
+
+impl RedisStore {
+    /// Takes the URL (`redis://…`, `redis+unix://…`). Nothing is connected until it is used, so
+    /// that a service can start while Redis is down. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`RedisUrlError`] if the URL isn't one.
+    pub fn open(url: &str) -> Result<Self, RedisUrlError> {
+        let broken = |error: RedisError| RedisUrlError(error.to_string());
+        let info = url.into_connection_info().map_err(broken)?;
+        let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
+        let client = Client::open(info.set_tcp_settings(tcp)).map_err(broken)?;
+        let connection = Mutex::new(connect(&client).map_err(broken)?);
+        let scripts = Scripts {
+            mark: Script::new(scripts::MARK),
+            unmark: Script::new(scripts::UNMARK),
+            fill: Script::new(scripts::FILL),
+            release: Script::new(scripts::RELEASE),
+            beat: Script::new(scripts::BEAT),
+        };
+        Ok(Self {
+            client,
+            connection,
+            scripts,
+        })
+    }
+
+    fn connection(&self) -> ConnectionManager {
+        self.connection.lock().clone()
+    }
+
+    /// Turns a driver's error into ours. A demoted primary keeps its connection open and answers
+    /// READONLY for ever; the connection is dropped, so that the next call finds the new one.
+    fn failed(&self, what: &str, error: RedisError) -> StoreError {
+        if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+            && let Ok(fresh) = connect(&self.client)
+        {
+            *self.connection.lock() = fresh;
+        }
+        let fault = match error.kind() {
+            _ if error.is_timeout() => StoreFault::TimedOut,
+            ErrorKind::Io => StoreFault::Unreachable,
+            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => StoreFault::Confused,
+            _ if error.is_connection_dropped() || error.is_connection_refusal() => {
+                StoreFault::Unreachable
+            }
+            _ => StoreFault::Refused,
+        };
+        StoreError::new(fault, format!("redis: {what}: {error}")).with_source(error)
+    }
+
+    fn understand(slot: &SlotKey, stored: &Bytes) -> Slot {
+        match envelope::decode(slot, stored) {
+            Ok(found) => found,
+            Err(Unusable::OtherKey) => {
+                tracing::error!("a shared slot holds the entry of another key; it is not used");
+                Slot::Vacant
+            }
+            Err(Unusable::Garbled) => {
+                tracing::error!("a shared slot holds something that is not ours; it is not used");
+                Slot::Vacant
+            }
+        }
+    }
+
+    async fn read(&self, slot: &SlotKey) -> Result<Slot, RedisError> {
+        let stored: Option<Bytes> = redis::cmd("GET")
+            .arg(name_of(slot))
+            .query_async(&mut self.connection())
+            .await?;
+        Ok(stored.map_or(Slot::Vacant, |stored| Self::understand(slot, &stored)))
+    }
+}
+
+fn connect(client: &Client) -> Result<ConnectionManager, RedisError> {
+    let config = ConnectionManagerConfig::new()
+        .set_number_of_retries(1)
+        .set_min_delay(Duration::from_millis(10))
+        .set_max_delay(Duration::from_millis(50))
+        .set_response_timeout(Some(ANSWER_WITHIN))
+        .set_connection_timeout(Some(ANSWER_WITHIN));
+    ConnectionManager::new_lazy_with_config(client.clone(), config)
+}
+
+/// The slot's name: prefix, then `k` and the key, or `h` and the digest of a long one.
+fn name_of(slot: &SlotKey) -> Vec<u8> {
+    let key = slot.key().as_slice();
+    let mut name = Vec::with_capacity(slot.prefix().len() + 1 + key.len().min(MAX_RAW_KEY));
+    name.extend_from_slice(slot.prefix().as_bytes());
+    if key.len() <= MAX_RAW_KEY {
+        name.push(b'k');
+        name.extend_from_slice(key);
+    } else {
+        name.push(b'h');
+        name.extend_from_slice(&Sha256::digest(key));
+    }
+    name
+}
+
+fn members_of(namespace: &str) -> String {
+    format!("bloomgate:{namespace}:members")
+}
+
+/// Whole milliseconds, at least 1: Redis refuses an expiry of 0.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis())
+        .unwrap_or(u64::MAX)
+        .clamp(1, i64::MAX as u64 / 2)
+}
+
+fn is_full_or_read_only(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Server(ServerErrorKind::ReadOnly))
+        || matches!(
+            error.code(),
+            Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS")
+        )
+}
+
+impl Store for RedisStore {
+    fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let info: String = redis::cmd("INFO")
+                .arg("server")
+                .query_async(&mut self.connection())
+                .await
+                .map_err(|error| self.failed("INFO", error))?;
+            let version = info
+                .lines()
+                .find_map(|line| line.strip_prefix("redis_version:"))
+                .map_or("unknown", str::trim);
+            let major = version
+                .split('.')
+                .next()
+                .and_then(|major| major.parse::<u32>().ok());
+            match major {
+                Some(major) if major >= OLDEST_MAJOR => Ok(()),
+                _ => Err(StoreError::new(
+                    StoreFault::Unsupported,
+                    format!("redis: the server's version is {version}; 7.0 or later is needed"),
+                )),
+            }
+        })
+    }
+
+    fn get_or_lease<'a>(
+        &'a self,
+        slot: &'a SlotKey,
+        lease: Token,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Slot, StoreError>> {
+        Box::pin(async move {
+            let answer: Result<Option<Bytes>, RedisError> = redis::cmd("SET")
+                .arg(name_of(slot))
+                .arg(envelope::lease(lease))
+                .arg("NX")
+                .arg("GET")
+                .arg("PX")
+                .arg(millis(ttl))
+                .query_async(&mut self.connection())
+                .await;
+            match answer {
+                Ok(None) => Ok(Slot::Leased),
+                Ok(Some(stored)) => Ok(Self::understand(slot, &stored)),
+                // Rule B15: such a server can still be read.
+                Err(error) if is_full_or_read_only(&error) => {
+                    let found = self.read(slot).await;
+                    let found = found.map_err(|error| self.failed("GET", error))?;
+                    // Also gets a demoted primary's connection dropped.
+                    let _ = self.failed("SET NX GET", error);
+                    Ok(found)
+                }
+                Err(error) => Err(self.failed("SET NX GET", error)),
+            }
+        })
+    }
+
+    fn get<'a>(&'a self, slot: &'a SlotKey) -> BoxFuture<'a, Result<Slot, StoreError>> {
+        Box::pin(async move {
+            self.read(slot)
+                .await
+                .map_err(|error| self.failed("GET", error))
+        })
+    }
+
+    fn fill<'a>(
+        &'a self,
+        slot: &'a SlotKey,
+        lease: Token,
+        entry: Entry,
+        until: u64,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Filled, StoreError>> {
+        Box::pin(async move {
+            let mut call = self.scripts.fill.key(name_of(slot));
+            call.arg(envelope::lease(lease));
+            call.arg(&envelope::encode(slot, &entry, until)[..]);
+            call.arg(millis(ttl));
+            let stored: i64 = call
+                .invoke_async(&mut self.connection())
+                .await
+                .map_err(|error| self.failed("fill", error))?;
+            Ok(if stored == 1 {
+                Filled::Stored
+            } else {
+                Filled::LeaseLost
+            })
+        })
+    }
+
+    fn release<'a>(
+        &'a self,
+        slot: &'a SlotKey,
+        lease: Token,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut call = self.scripts.release.key(name_of(slot));
+            call.arg(envelope::lease(lease));
+            call.invoke_async(&mut self.connection())
+                .await
+                .map_err(|error| self.failed("release", error))
+        })
+    }
+
+    fn mark<'a>(
+        &'a self,
+        slot: &'a SlotKey,
+        write: Token,
+        lives: Duration,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut call = self.scripts.mark.key(name_of(slot));
+            call.arg(write.to_hex()).arg(millis(lives));
+            call.invoke_async(&mut self.connection())
+                .await
+                .map_err(|error| self.failed("mark", error))
+        })
+    }
+
+    fn unmark<'a>(
+        &'a self,
+        slot: &'a SlotKey,
+        write: Token,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut call = self.scripts.unmark.key(name_of(slot));
+            call.arg(write.to_hex());
+            call.invoke_async(&mut self.connection())
+                .await
+                .map_err(|error| self.failed("unmark", error))
+        })
+    }
+
+    fn beat<'a>(
+        &'a self,
+        namespace: &'a str,
+        member: Token,
+        ttl: Duration,
+    ) -> BoxFuture<'a, Result<Vec<Neighbour>, StoreError>> {
+        Box::pin(async move {
+            let mut call = self.scripts.beat.key(members_of(namespace));
+            call.arg(member.to_hex()).arg(millis(ttl));
+            let others: Vec<(String, u64)> = call
+                .invoke_async(&mut self.connection())
+                .await
+                .map_err(|error| self.failed("beat", error))?;
+            Ok(others
+                .into_iter()
+                .map(|(member, beats)| Neighbour { member, beats })
+                .collect())
+        })
+    }
+
+    fn leave<'a>(
+        &'a self,
+        namespace: &'a str,
+        member: Token,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            redis::cmd("HDEL")
+                .arg(members_of(namespace))
+                .arg(member.to_hex())
+                .query_async::<()>(&mut self.connection())
+                .await
+                .map_err(|error| self.failed("leave", error))
+        })
+    }
+}
