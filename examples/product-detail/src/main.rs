@@ -1,0 +1,3 @@
+//! The product-detail example.
+
+fn main() {}
