@@ -58,7 +58,8 @@ fn number(variable: &str, default: u64) -> u64 {
 
 fn not_found() -> Response {
     let kind = [(header::CONTENT_TYPE, "application/problem+json")];
-    let body = r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"no such product"}"#;
+    let body =
+        r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"no such product"}"#;
     (StatusCode::NOT_FOUND, kind, body).into_response()
 }
 
@@ -88,7 +89,10 @@ async fn serve(variant: &str) {
             .route("/products/{id}", bare())
             .route_layer(guard().await.layer(path("id")).gate_only().not_found(not_found)),
         "read" => app
-            .route("/products/{id}", get(|Guarded(v): Guarded<String>| async move { v.to_string() }))
+            .route(
+                "/products/{id}",
+                get(|Guarded(v): Guarded<String>| async move { v.to_string() }),
+            )
             .route_layer(guard().await.layer(path("id")).not_found(not_found)),
         other => panic!("no variant {other:?}"),
     };
@@ -147,8 +151,12 @@ fn measure(rounds: u64, requests: u64) {
         }
     }
     println!();
-    println!("Processor time of the server for one refused request; {rounds} interleaved rounds of");
-    println!("{requests} absent ids over 64 connections; medians of µs, and of the rounds' ratios.");
+    println!(
+        "Processor time of the server for one refused request; {rounds} interleaved rounds of"
+    );
+    println!(
+        "{requests} absent ids over 64 connections; medians of µs, and of the rounds' ratios."
+    );
     println!();
     println!("| variant | CPU µs | ÷ bare | user µs | ÷ bare |");
     println!("|---|---|---|---|---|");

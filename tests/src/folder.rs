@@ -25,10 +25,7 @@ impl Folder {
         let path = directory.path().to_path_buf();
         watchdog::watch_folder(&path);
         set_permissions(&path, Permissions::from_mode(0o755)).expect("chmod of an own temp folder");
-        Self {
-            directory: Some(directory),
-            path,
-        }
+        Self { directory: Some(directory), path }
     }
 
     pub(crate) fn path(&self) -> &Path {

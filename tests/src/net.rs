@@ -53,16 +53,11 @@ pub fn try_request(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> io::Result<Reply> {
-    let rest = url
-        .strip_prefix("http://")
-        .ok_or(io::ErrorKind::InvalidInput)?;
+    let rest = url.strip_prefix("http://").ok_or(io::ErrorKind::InvalidInput)?;
     let (authority, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let mut conn = Conn::try_open(authority)?;
     let mut headers = headers.to_vec();
-    if !headers
-        .iter()
-        .any(|(name, _)| name.eq_ignore_ascii_case("connection"))
-    {
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection")) {
         headers.push(("Connection", "close"));
     }
     let target = if target.is_empty() { "/" } else { target };

@@ -107,11 +107,7 @@ impl PostgresServer {
         make_data(&data(&folder));
         let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let process = Mutex::new(launch(&folder, &settings));
-        Self {
-            process,
-            settings,
-            folder,
-        }
+        Self { process, settings, folder }
     }
 
     /// The URL of the database `postgres`.
@@ -123,10 +119,7 @@ impl PostgresServer {
     /// The URL of a database of this server.
     #[must_use]
     pub fn url_for(&self, database: &str) -> String {
-        format!(
-            "postgres:///{database}?host={}&user={SUPERUSER}",
-            self.folder.path().display()
-        )
+        format!("postgres:///{database}?host={}&user={SUPERUSER}", self.folder.path().display())
     }
 
     /// Makes an empty database and returns its URL.
@@ -235,18 +228,11 @@ fn data(folder: &Folder) -> PathBuf {
 }
 
 fn launch(folder: &Folder, settings: &[String]) -> Process {
-    let log = File::options()
-        .create(true)
-        .append(true)
-        .open(folder.path().join(LOG));
+    let log = File::options().create(true).append(true).open(folder.path().join(LOG));
     let log = log.expect("a log file in an own folder");
     let installation = Installation::get();
     let mut command = process::command(&installation.program("postgres"));
-    command
-        .arg("-D")
-        .arg(data(folder))
-        .arg("-k")
-        .arg(folder.path());
+    command.arg("-D").arg(data(folder)).arg("-k").arg(folder.path());
     for setting in [
         "listen_addresses=",
         "fsync=off",
@@ -265,13 +251,9 @@ fn launch(folder: &Folder, settings: &[String]) -> Process {
         .current_dir(folder.path())
         .stdout(log.try_clone().expect("a second handle of a log file"))
         .stderr(log);
-    let (process, _) = Process::spawn(
-        installation.as_user(without_settings(&mut command)),
-        End::QuitFirst,
-    );
-    let ready = until(START, || {
-        process.status().is_some() || accepts_connections(folder.path())
-    });
+    let (process, _) =
+        Process::spawn(installation.as_user(without_settings(&mut command)), End::QuitFirst);
+    let ready = until(START, || process.status().is_some() || accepts_connections(folder.path()));
     assert!(
         ready && process.status().is_none(),
         "PostgreSQL doesn't start:\n{}",

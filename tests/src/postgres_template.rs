@@ -45,11 +45,7 @@ impl Installation {
             });
             let output = run(Command::new(folder.join("postgres")).arg("--version"));
             let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            Self {
-                folder,
-                version,
-                user: unprivileged_user(),
-            }
+            Self { folder, version, user: unprivileged_user() }
         })
     }
 
@@ -85,17 +81,7 @@ pub(crate) fn initialise(data: &Path) {
     let installation = Installation::get();
     let mut command = Command::new(installation.program("initdb"));
     command
-        .args([
-            "-N",
-            "-A",
-            "trust",
-            "--no-locale",
-            "-E",
-            "UTF8",
-            "-U",
-            SUPERUSER,
-            "-D",
-        ])
+        .args(["-N", "-A", "trust", "--no-locale", "-E", "UTF8", "-U", SUPERUSER, "-D"])
         .arg(data)
         .current_dir("/");
     run(installation.as_user(&mut command));
@@ -106,11 +92,7 @@ fn template() -> PathBuf {
     let installation = Installation::get();
     let cache = cache_folder();
     let safe = |letter: char| {
-        if letter.is_ascii_alphanumeric() {
-            letter
-        } else {
-            '-'
-        }
+        if letter.is_ascii_alphanumeric() { letter } else { '-' }
     };
     let name: String = installation.version.chars().map(safe).collect();
     let template = cache.join(format!("template-{name}"));
@@ -165,9 +147,7 @@ fn copy_files(from: &Path, to: &Path, made: &impl Fn(&Path)) {
 /// The folder of the server's programs: in `PATH`, or the newest where Debian keeps them.
 fn find_folder() -> Option<PathBuf> {
     let complete = |folder: &PathBuf| {
-        ["initdb", "postgres", "psql"]
-            .iter()
-            .all(|name| folder.join(name).is_file())
+        ["initdb", "postgres", "psql"].iter().all(|name| folder.join(name).is_file())
     };
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).find(complete).or_else(|| {
@@ -187,9 +167,7 @@ fn unprivileged_user() -> Option<(u32, u32)> {
     if !geteuid().is_root() {
         return None;
     }
-    let user = UNPRIVILEGED
-        .iter()
-        .find_map(|name| User::from_name(name).ok().flatten());
+    let user = UNPRIVILEGED.iter().find_map(|name| User::from_name(name).ok().flatten());
     let user = user.unwrap_or_else(|| {
         panic!("PostgreSQL refuses to run as root, and there is no user of {UNPRIVILEGED:?}")
     });
@@ -198,9 +176,7 @@ fn unprivileged_user() -> Option<(u32, u32)> {
 
 /// Runs a program to its end, which must be a success.
 pub(crate) fn run(command: &mut Command) -> Output {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("can't run {command:?}: {error}"));
+    let output = command.output().unwrap_or_else(|error| panic!("can't run {command:?}: {error}"));
     assert!(
         output.status.success(),
         "{command:?} failed ({}):\n{}{}",

@@ -35,9 +35,7 @@ struct State {
 /// a shell waits for a line on its input, and gives up if the test process dies meanwhile.
 pub(crate) fn command(program: &Path) -> Command {
     let mut command = Command::new("/bin/sh");
-    command
-        .args(["-c", r#"read -r go && exec "$0" "$@" </dev/null"#])
-        .arg(program);
+    command.args(["-c", r#"read -r go && exec "$0" "$@" </dev/null"#]).arg(program);
     command
 }
 
@@ -55,21 +53,8 @@ impl Process {
             // When this fails the child is dead already, which its exit status tells.
             let _ = input.write_all(b"go\n");
         }
-        let pipes = Pipes {
-            stdout: child.stdout.take(),
-            stderr: child.stderr.take(),
-        };
-        (
-            Self {
-                pid,
-                end,
-                state: Mutex::new(State {
-                    child,
-                    status: None,
-                }),
-            },
-            pipes,
-        )
+        let pipes = Pipes { stdout: child.stdout.take(), stderr: child.stderr.take() };
+        (Self { pid, end, state: Mutex::new(State { child, status: None }) }, pipes)
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -103,8 +88,7 @@ impl Process {
 
     /// Sends `SIGKILL` to the process and to its descendants, and waits until all have ended.
     pub(crate) fn kill(&self) -> ExitStatus {
-        self.try_kill()
-            .unwrap_or_else(|| panic!("process {} survives SIGKILL", self.pid))
+        self.try_kill().unwrap_or_else(|| panic!("process {} survives SIGKILL", self.pid))
     }
 
     fn try_kill(&self) -> Option<ExitStatus> {
@@ -116,9 +100,7 @@ impl Process {
         self.signal(Signal::SIGKILL);
         let status = self.wait(CEILING);
         until(CEILING, || {
-            family
-                .iter()
-                .all(|&pid| stat(pid).is_none_or(|stat| stat.state == RunState::Ended))
+            family.iter().all(|&pid| stat(pid).is_none_or(|stat| stat.state == RunState::Ended))
         });
         status
     }
@@ -161,9 +143,7 @@ impl Process {
             let _ = kill(pid, Signal::SIGCONT);
         }
         self.signal(Signal::SIGCONT);
-        until(CEILING, || {
-            stat(self.pid).is_none_or(|stat| stat.state != RunState::Stopped)
-        });
+        until(CEILING, || stat(self.pid).is_none_or(|stat| stat.state != RunState::Stopped));
     }
 
     /// User and system time so far, in clock ticks.
@@ -281,9 +261,5 @@ fn stat(pid: Pid) -> Option<Stat> {
         "Z" | "X" | "x" => RunState::Ended,
         _ => RunState::Active,
     };
-    Some(Stat {
-        state,
-        user: fields.get(11)?.parse().ok()?,
-        system: fields.get(12)?.parse().ok()?,
-    })
+    Some(Stat { state, user: fields.get(11)?.parse().ok()?, system: fields.get(12)?.parse().ok()? })
 }

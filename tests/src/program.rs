@@ -53,11 +53,7 @@ impl Program {
     ) -> Self {
         let path = path.as_ref();
         let is_name = path.components().count() == 1;
-        assert!(
-            is_name || path.is_file(),
-            "there is no program {}",
-            path.display()
-        );
+        assert!(is_name || path.is_file(), "there is no program {}", path.display());
         let (process, pipes) = Process::spawn(
             process::command(path)
                 .args(args)
@@ -80,8 +76,7 @@ impl Program {
     /// Lines from before the call count too. `None` when the time is over or the output has ended.
     #[must_use]
     pub fn wait_for_line(&self, prefix: &str, timeout: Duration) -> Option<String> {
-        self.stdout
-            .wait_for(timeout, |line| line.starts_with(prefix))
+        self.stdout.wait_for(timeout, |line| line.starts_with(prefix))
     }
 
     /// Waits for a line of standard error that contains `part`, and returns that line.
@@ -117,9 +112,7 @@ impl Program {
     /// returned status shows as signal 9.
     pub fn terminate(&self) -> ExitStatus {
         self.process.signal(Signal::SIGTERM);
-        self.process
-            .wait(PATIENCE)
-            .unwrap_or_else(|| self.process.kill())
+        self.process.wait(PATIENCE).unwrap_or_else(|| self.process.kill())
     }
 
     /// Sends `SIGKILL` and waits until the program has ended.
@@ -205,9 +198,7 @@ impl Lines {
         let mut line = Vec::new();
         while matches!(pipe.read_until(b'\n', &mut line), Ok(length) if length > 0) {
             let text = String::from_utf8_lossy(&line);
-            self.state()
-                .lines
-                .push_back(text.trim_end_matches(['\r', '\n']).to_owned());
+            self.state().lines.push_back(text.trim_end_matches(['\r', '\n']).to_owned());
             self.changed.notify_all();
             line.clear();
         }
@@ -226,11 +217,8 @@ impl Lines {
             if state.ended || left.is_zero() {
                 return None;
             }
-            state = self
-                .changed
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            state =
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -243,11 +231,7 @@ impl Lines {
             .wait_timeout_while(self.state(), limit, |state| !state.ended)
             .unwrap_or_else(PoisonError::into_inner)
             .0;
-        state
-            .lines
-            .iter()
-            .flat_map(|line| [line.as_str(), "\n"])
-            .collect()
+        state.lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, LinesState> {
@@ -266,16 +250,10 @@ mod tests {
     fn lines_are_found_when_they_come() {
         let program = Program::start(
             "sh",
-            &[
-                "-c",
-                "echo one; echo oops >&2; sleep 0.2; echo \"two $WORD\"; printf three",
-            ],
+            &["-c", "echo one; echo oops >&2; sleep 0.2; echo \"two $WORD\"; printf three"],
             &[("WORD", "words")],
         );
-        assert_eq!(
-            program.wait_for_line("two", LONG).as_deref(),
-            Some("two words")
-        );
+        assert_eq!(program.wait_for_line("two", LONG).as_deref(), Some("two words"));
         assert_eq!(program.wait_for_line("one", LONG).as_deref(), Some("one"));
         assert_eq!(program.wait_for_line("four", LONG), None);
         assert!(program.wait(LONG).is_some_and(|status| status.success()));
@@ -286,10 +264,7 @@ mod tests {
     #[test]
     fn waiting_for_a_line_has_a_ceiling() {
         let program = Program::start("sleep", &["60"], &[]);
-        assert_eq!(
-            program.wait_for_line("never", Duration::from_millis(50)),
-            None
-        );
+        assert_eq!(program.wait_for_line("never", Duration::from_millis(50)), None);
         assert_eq!(program.wait(Duration::from_millis(50)), None);
     }
 
@@ -314,9 +289,7 @@ mod tests {
         let script = "(while :; do echo tick; sleep 0.01; done) & echo child $!; wait";
         let program = Program::start("sh", &["-c", script], &[]);
         program.wait_for_line("tick", LONG).unwrap();
-        let child = program.wait_for_line("child ", LONG).unwrap()[6..]
-            .parse()
-            .unwrap();
+        let child = program.wait_for_line("child ", LONG).unwrap()[6..].parse().unwrap();
         program.freeze();
         thread::sleep(Duration::from_millis(50));
         let before = program.stdout().len();
@@ -331,9 +304,7 @@ mod tests {
     #[test]
     fn costs_are_measured() {
         let program = Program::start("sh", &["-c", "while :; do :; done"], &[]);
-        assert!(process::until(LONG, || program.cpu_time().0
-            + program.cpu_time().1
-            >= 0.1));
+        assert!(process::until(LONG, || program.cpu_time().0 + program.cpu_time().1 >= 0.1));
         assert!(program.rss_bytes() > 100_000);
         program.kill9();
         assert_eq!(program.rss_bytes(), 0);

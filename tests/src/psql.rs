@@ -24,10 +24,7 @@ pub(crate) fn ask(url: &str, script: &Path, timeout: Duration) -> Result<String,
     let stderr = std::thread::spawn(move || read(pipes.stderr));
     let status = process.wait(timeout);
     drop(process);
-    let (stdout, stderr) = (
-        stdout.join().unwrap_or_default(),
-        stderr.join().unwrap_or_default(),
-    );
+    let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
     match status {
         Some(status) if status.success() => Ok(stdout.trim_end_matches('\n').to_owned()),
         Some(status) => Err(format!("{status}: {stderr}")),

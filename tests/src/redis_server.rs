@@ -55,18 +55,10 @@ impl RedisServer {
         for _ in 0..20 {
             let port = net::free_port();
             if let Some(process) = launch(&folder, port, &args) {
-                return Self {
-                    process: Mutex::new(process),
-                    port,
-                    args,
-                    folder,
-                };
+                return Self { process: Mutex::new(process), port, args, folder };
             }
         }
-        panic!(
-            "redis-server finds no free port:\n{}",
-            folder.end_of_log(LOG)
-        );
+        panic!("redis-server finds no free port:\n{}", folder.end_of_log(LOG));
     }
 
     /// `redis://127.0.0.1:PORT`.
@@ -78,10 +70,7 @@ impl RedisServer {
     /// `redis+unix:///…/redis.sock`, the same server without TCP.
     #[must_use]
     pub fn unix_url(&self) -> String {
-        format!(
-            "redis+unix://{}",
-            self.folder.path().join("redis.sock").display()
-        )
+        format!("redis+unix://{}", self.folder.path().join("redis.sock").display())
     }
 
     /// The TCP port, the same after a restart.
@@ -139,9 +128,7 @@ impl RedisServer {
     /// When the server doesn't answer within 10 s.
     pub fn command(&self, args: &[&str]) -> String {
         let reply = self.try_command(args, ANSWER);
-        reply
-            .unwrap_or_else(|error| panic!("redis-server on {args:?}: {error}"))
-            .to_string()
+        reply.unwrap_or_else(|error| panic!("redis-server on {args:?}: {error}")).to_string()
     }
 
     /// Sends one command, of text or bytes, and returns the reply as it is.
@@ -173,22 +160,13 @@ fn launch(folder: &Folder, port: u16, args: &[String]) -> Option<Process> {
         .stdout(log.try_clone().expect("a second handle of a log file"))
         .stderr(log);
     let (process, _) = Process::spawn(&mut command, End::Kill);
-    let started = until(START, || {
-        process.status().is_some() || answers(&process, port)
-    });
-    assert!(
-        started,
-        "redis-server doesn't answer:\n{}",
-        folder.end_of_log(LOG)
-    );
+    let started = until(START, || process.status().is_some() || answers(&process, port));
+    assert!(started, "redis-server doesn't answer:\n{}", folder.end_of_log(LOG));
     if process.status().is_none() {
         return Some(process);
     }
     let log = folder.end_of_log(LOG);
-    assert!(
-        log.contains("in use"),
-        "redis-server ended at its start:\n{log}"
-    );
+    assert!(log.contains("in use"), "redis-server ended at its start:\n{log}");
     None
 }
 
@@ -208,10 +186,7 @@ fn binary() -> &'static PathBuf {
         let path = in_path("redis-server").unwrap_or_else(|| {
             panic!("redis-server is missing: install the package redis-server, or run scripts/test")
         });
-        let output = Command::new(&path)
-            .arg("--version")
-            .output()
-            .expect("redis-server --version");
+        let output = Command::new(&path).arg("--version").output().expect("redis-server --version");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let version = version(&text);
         assert!(
@@ -253,10 +228,7 @@ mod tests {
     fn servers_in_parallel_threads_dont_collide() {
         let servers: Vec<RedisServer> = thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(RedisServer::start)).collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect()
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         for (number, server) in servers.iter().enumerate() {
             server.command(&["SET", "number", &number.to_string()]);
@@ -264,14 +236,7 @@ mod tests {
         for (number, server) in servers.iter().enumerate() {
             assert_eq!(server.command(&["GET", "number"]), number.to_string());
         }
-        assert_eq!(
-            servers
-                .iter()
-                .map(RedisServer::port)
-                .collect::<HashSet<_>>()
-                .len(),
-            8
-        );
+        assert_eq!(servers.iter().map(RedisServer::port).collect::<HashSet<_>>().len(), 8);
     }
 
     #[test]
@@ -279,10 +244,7 @@ mod tests {
         let redis = RedisServer::start();
         redis.freeze();
         let error = redis.try_command(&["PING"], SHORT).unwrap_err();
-        assert!(matches!(
-            error.kind(),
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-        ));
+        assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
         redis.thaw();
         assert_eq!(redis.command(&["PING"]), "PONG");
     }
@@ -320,10 +282,7 @@ mod tests {
     #[test]
     fn arguments_reach_the_server() {
         let redis = RedisServer::with_args(&["--maxmemory", "3mb"]);
-        assert_eq!(
-            redis.command(&["CONFIG", "GET", "maxmemory"]),
-            "maxmemory\n3145728"
-        );
+        assert_eq!(redis.command(&["CONFIG", "GET", "maxmemory"]), "maxmemory\n3145728");
         assert!(redis.unix_url().len() < 100);
     }
 
@@ -339,10 +298,7 @@ mod tests {
 
     #[test]
     fn versions_are_read() {
-        assert_eq!(
-            version("Redis server v=7.0.15 sha=00000000:0"),
-            Some((7, 0))
-        );
+        assert_eq!(version("Redis server v=7.0.15 sha=00000000:0"), Some((7, 0)));
         assert_eq!(version("Redis server v=6.2.1 sha=0"), Some((6, 2)));
         assert_eq!(version("something else"), None);
     }

@@ -84,20 +84,13 @@ fn read(input: &mut impl BufRead) -> io::Result<Reply> {
             bytes.truncate(bytes.len() - 2);
             Reply::Bulk(bytes)
         }
-        "*" => Reply::List(
-            (0..number()?)
-                .map(|_| read(input))
-                .collect::<io::Result<_>>()?,
-        ),
+        "*" => Reply::List((0..number()?).map(|_| read(input)).collect::<io::Result<_>>()?),
         _ => return Err(nonsense(line)),
     })
 }
 
 fn nonsense(line: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("not a Redis reply: {line:?}"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("not a Redis reply: {line:?}"))
 }
 
 #[cfg(test)]
@@ -108,9 +101,7 @@ mod tests {
     fn every_kind_of_reply_is_read() {
         let bytes = b"*6\r\n+OK\r\n-ERR no\r\n:-7\r\n$4\r\na\r\nb\r\n$-1\r\n*1\r\n$0\r\n\r\n";
         let reply = read(&mut &bytes[..]).unwrap();
-        let Reply::List(items) = &reply else {
-            panic!("not a list: {reply:?}")
-        };
+        let Reply::List(items) = &reply else { panic!("not a list: {reply:?}") };
         assert_eq!(items[1], Reply::Error("ERR no".to_owned()));
         assert_eq!(items[3], Reply::Bulk(b"a\r\nb".to_vec()));
         assert_eq!(reply.to_string(), "OK\n(error) ERR no\n-7\na\r\nb\n(nil)\n");
@@ -118,13 +109,7 @@ mod tests {
 
     #[test]
     fn a_closed_connection_is_an_error() {
-        assert_eq!(
-            read(&mut &b""[..]).unwrap_err().kind(),
-            io::ErrorKind::UnexpectedEof
-        );
-        assert_eq!(
-            read(&mut &b"$9\r\nab"[..]).unwrap_err().kind(),
-            io::ErrorKind::UnexpectedEof
-        );
+        assert_eq!(read(&mut &b""[..]).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(read(&mut &b"$9\r\nab"[..]).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

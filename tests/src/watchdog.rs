@@ -91,10 +91,7 @@ fn entry(pid: Pid, end: End) -> String {
 }
 
 fn tell(line: &str) -> std::io::Result<()> {
-    let mut shell = WATCHDOG
-        .get_or_init(start)
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut shell = WATCHDOG.get_or_init(start).lock().unwrap_or_else(PoisonError::into_inner);
     match &mut shell.stdin {
         Some(pipe) => pipe.write_all(line.as_bytes()),
         None => Ok(()),
@@ -136,17 +133,8 @@ mod tests {
         let redis = RedisServer::start();
         let child = Program::start("sh", &["-c", "sleep 600 & echo $!; wait"], &[]);
         let grandchild = child.wait_for_line("", LONG).unwrap();
-        let folders = [
-            frozen.url(),
-            PostgresServer::shared().url(),
-            redis.unix_url(),
-        ];
-        let pids = [
-            frozen.pid(),
-            PostgresServer::shared().pid(),
-            redis.pid(),
-            child.pid(),
-        ];
+        let folders = [frozen.url(), PostgresServer::shared().url(), redis.unix_url()];
+        let pids = [frozen.pid(), PostgresServer::shared().pid(), redis.pid(), child.pid()];
         println!(
             "\nowns {} {} | {}",
             pids.map(|pid| pid.to_string()).join(" "),
@@ -159,12 +147,7 @@ mod tests {
     #[test]
     fn the_servers_of_a_killed_test_process_end_too() {
         let test = std::env::current_exe().unwrap();
-        let args = [
-            "--ignored",
-            "--exact",
-            "--nocapture",
-            "watchdog::tests::owner",
-        ];
+        let args = ["--ignored", "--exact", "--nocapture", "watchdog::tests::owner"];
         let owner = Program::start(test, &args, &[(OWNER, "1")]);
         let owns = owner.wait_for_line("owns ", LONG);
         let owns = owns.unwrap_or_else(|| panic!("{}{}", owner.stdout(), owner.stderr()));
@@ -179,12 +162,7 @@ mod tests {
             .collect();
         assert_eq!((pids.len(), folders.len()), (5, 3));
         assert!(pids.iter().all(|&pid| !has_ended(pid)), "{pids:?}");
-        assert!(
-            folders
-                .iter()
-                .all(|folder| std::fs::exists(folder).unwrap()),
-            "{folders:?}"
-        );
+        assert!(folders.iter().all(|folder| std::fs::exists(folder).unwrap()), "{folders:?}");
 
         // Only the process itself: `kill9` would kill its servers first.
         owner.signal(crate::Signal::SIGKILL);
@@ -193,10 +171,7 @@ mod tests {
             assert!(until(LONG, || has_ended(pid)), "process {pid} lives on");
         }
         for folder in folders {
-            assert!(
-                until(LONG, || !std::fs::exists(&folder).unwrap()),
-                "{folder} is still there"
-            );
+            assert!(until(LONG, || !std::fs::exists(&folder).unwrap()), "{folder} is still there");
         }
     }
 }

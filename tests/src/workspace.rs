@@ -23,24 +23,14 @@ impl Build {
         Self::of(&test).unwrap_or_else(|| {
             // Documentation tests run from a temp folder.
             let target = env::var_os("CARGO_TARGET_DIR").map_or_else(default_target, PathBuf::from);
-            let profile = if cfg!(debug_assertions) {
-                "debug"
-            } else {
-                "release"
-            };
-            Self {
-                binaries: target.join(profile),
-                target,
-                platform: None,
-            }
+            let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+            Self { binaries: target.join(profile), target, platform: None }
         })
     }
 
     /// Reads `TARGET[/PLATFORM]/PROFILE/deps/TEST`; cargo marks the target folder with a file.
     fn of(test: &Path) -> Option<Self> {
-        let target = test
-            .ancestors()
-            .find(|folder| folder.join("CACHEDIR.TAG").is_file())?;
+        let target = test.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file())?;
         let mut folder = test.parent()?;
         if folder.ends_with("deps") || folder.ends_with("examples") {
             folder = folder.parent()?;
@@ -77,39 +67,20 @@ pub fn workspace_binary(package: &str, bin: &str) -> PathBuf {
     if is_fresh(&path) {
         return path;
     }
-    let profile = build
-        .binaries
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
+    let profile = build.binaries.file_name().map(|name| name.to_string_lossy().into_owned());
     let profile = match profile.as_deref() {
         None | Some("debug") => "dev",
         Some(profile) => profile,
     };
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
-        .args([
-            "build",
-            "--all-features",
-            "--package",
-            package,
-            "--bin",
-            bin,
-            "--profile",
-            profile,
-        ])
-        .args(
-            build
-                .platform
-                .iter()
-                .flat_map(|platform| ["--target", platform]),
-        )
+        .args(["build", "--all-features", "--package", package, "--bin", bin, "--profile", profile])
+        .args(build.platform.iter().flat_map(|platform| ["--target", platform]))
         .arg("--target-dir")
         .arg(&build.target)
         .current_dir(workspace())
         .stdin(Stdio::null());
-    let output = cargo
-        .output()
-        .unwrap_or_else(|error| panic!("can't run {cargo:?}: {error}"));
+    let output = cargo.output().unwrap_or_else(|error| panic!("can't run {cargo:?}: {error}"));
     assert!(
         output.status.success() && path.is_file(),
         "{cargo:?} made no {}:\n{}",
@@ -122,9 +93,7 @@ pub fn workspace_binary(package: &str, bin: &str) -> PathBuf {
 /// Finds an executable in `PATH`.
 pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 /// A folder that stays from one test run to the next, within the target folder.
@@ -137,14 +106,10 @@ pub(crate) fn cache_folder() -> PathBuf {
 
 /// Takes a lock that other processes respect, and that ends with the returned file.
 pub(crate) fn lock(path: &Path) -> File {
-    let file = File::options()
-        .create(true)
-        .append(true)
-        .open(path)
-        .and_then(|file| {
-            file.lock()?;
-            Ok(file)
-        });
+    let file = File::options().create(true).append(true).open(path).and_then(|file| {
+        file.lock()?;
+        Ok(file)
+    });
     file.unwrap_or_else(|error| panic!("can't lock {}: {error}", path.display()))
 }
 
@@ -156,9 +121,7 @@ fn is_fresh(binary: &Path) -> bool {
     let Ok(list) = fs::read_to_string(binary.with_extension("d")) else {
         return true;
     };
-    sources(&list)
-        .iter()
-        .all(|source| modified(source).is_some_and(|changed| changed <= made))
+    sources(&list).iter().all(|source| modified(source).is_some_and(|changed| changed <= made))
 }
 
 /// Reads a line `target: source source …`, in which spaces within a path have a backslash.
@@ -167,15 +130,11 @@ fn sources(list: &str) -> Vec<PathBuf> {
         return Vec::new();
     };
     let list = list.trim().replace("\\ ", "\0");
-    list.split_whitespace()
-        .map(|path| PathBuf::from(path.replace('\0', " ")))
-        .collect()
+    list.split_whitespace().map(|path| PathBuf::from(path.replace('\0', " "))).collect()
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path)
-        .and_then(|metadata| metadata.modified())
-        .ok()
+    fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 fn workspace() -> &'static Path {
@@ -212,19 +171,11 @@ mod tests {
         assert!(!is_fresh(&binary));
         fs::write(&source, "").unwrap();
         fs::write(&binary, "").unwrap();
-        let list = format!(
-            "bin: {}\n",
-            source.display().to_string().replace(' ', "\\ ")
-        );
+        let list = format!("bin: {}\n", source.display().to_string().replace(' ', "\\ "));
         fs::write(folder.path().join("bin.d"), list).unwrap();
         assert!(is_fresh(&binary));
         let later = SystemTime::now() + std::time::Duration::from_secs(5);
-        File::options()
-            .append(true)
-            .open(&source)
-            .unwrap()
-            .set_modified(later)
-            .unwrap();
+        File::options().append(true).open(&source).unwrap().set_modified(later).unwrap();
         assert!(!is_fresh(&binary));
     }
 

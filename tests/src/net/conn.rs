@@ -37,16 +37,10 @@ impl Conn {
     pub fn try_open(address: &str) -> io::Result<Self> {
         let rest = address.strip_prefix("http://").unwrap_or(address);
         let authority = rest.split(['/', '?']).next().unwrap_or_default().to_owned();
-        let address = authority
-            .to_socket_addrs()?
-            .next()
-            .ok_or(io::ErrorKind::NotFound)?;
+        let address = authority.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
         let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
         stream.set_nodelay(true)?;
-        let mut conn = Self {
-            stream: BufReader::new(stream),
-            authority,
-        };
+        let mut conn = Self { stream: BufReader::new(stream), authority };
         conn.set_timeout(PATIENCE)?;
         Ok(conn)
     }
@@ -92,11 +86,8 @@ impl Conn {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> io::Result<Reply> {
-        let missing = |name: &str| {
-            !headers
-                .iter()
-                .any(|(given, _)| given.eq_ignore_ascii_case(name))
-        };
+        let missing =
+            |name: &str| !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
         let mut head = format!("{method} {target} HTTP/1.1\r\n");
         if missing("host") {
             head.push_str(&format!("Host: {}\r\n", self.authority));
@@ -159,10 +150,7 @@ impl Conn {
     ///
     /// When the system refuses to.
     pub fn reset(self) {
-        let at_once = linger {
-            l_onoff: 1,
-            l_linger: 0,
-        };
+        let at_once = linger { l_onoff: 1, l_linger: 0 };
         setsockopt(self.stream.get_ref(), Linger, &at_once).expect("SO_LINGER on an open socket");
     }
 }

@@ -20,9 +20,7 @@ impl Reply {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
-        headers
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        headers.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// The content as text.
@@ -43,10 +41,7 @@ impl Reply {
                 break;
             }
             let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
-            if !names
-                .iter()
-                .any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name))
-            {
+            if !names.iter().any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name)) {
                 kept.extend_from_slice(line);
             }
             rest = tail;
@@ -59,15 +54,9 @@ impl Reply {
 /// Reads a reply; `to_head` says that the request was HEAD, whose reply has no content whatever
 /// its headers say.
 pub(super) fn read(input: &mut impl BufRead, to_head: bool) -> io::Result<Reply> {
-    let mut input = Recorder {
-        input,
-        raw: Vec::new(),
-    };
+    let mut input = Recorder { input, raw: Vec::new() };
     let status_line = input.line()?;
-    let status = status_line
-        .split(' ')
-        .nth(1)
-        .and_then(|code| code.parse().ok());
+    let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
     let status: u16 = status.ok_or_else(|| nonsense(&status_line))?;
     let mut headers = Vec::new();
     loop {
@@ -78,12 +67,7 @@ pub(super) fn read(input: &mut impl BufRead, to_head: bool) -> io::Result<Reply>
         let (name, value) = line.split_once(':').ok_or_else(|| nonsense(&line))?;
         headers.push((name.to_owned(), value.trim().to_owned()));
     }
-    let mut reply = Reply {
-        status,
-        headers,
-        body: Vec::new(),
-        raw: Vec::new(),
-    };
+    let mut reply = Reply { status, headers, body: Vec::new(), raw: Vec::new() };
     let is_chunked = reply
         .header("transfer-encoding")
         .is_some_and(|coding| coding.to_ascii_lowercase().ends_with("chunked"));
@@ -111,9 +95,7 @@ impl<R: BufRead> Recorder<'_, R> {
     fn line(&mut self) -> io::Result<String> {
         let start = self.raw.len();
         self.input.read_until(b'\n', &mut self.raw)?;
-        let line = self.raw[start..]
-            .strip_suffix(b"\r\n")
-            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        let line = self.raw[start..].strip_suffix(b"\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
         Ok(String::from_utf8_lossy(line).into_owned())
     }
 
@@ -148,8 +130,5 @@ impl<R: BufRead> Recorder<'_, R> {
 }
 
 fn nonsense(line: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("not an HTTP reply: {line:?}"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("not an HTTP reply: {line:?}"))
 }

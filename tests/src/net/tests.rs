@@ -13,10 +13,7 @@ fn server<T: Send + 'static>(
 ) -> (String, JoinHandle<T>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    (
-        address,
-        thread::spawn(move || serve(listener.accept().unwrap().0)),
-    )
+    (address, thread::spawn(move || serve(listener.accept().unwrap().0)))
 }
 
 /// Reads until an empty line.
@@ -34,9 +31,7 @@ fn head(stream: &mut TcpStream) -> String {
 fn the_path_goes_out_as_it_is() {
     let (address, server) = server(|mut stream| {
         let head = head(&mut stream);
-        stream
-            .write_all(b"HTTP/1.1 200 OK\r\nX-Two:  words \r\n\r\nuntil the end")
-            .unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nX-Two:  words \r\n\r\nuntil the end").unwrap();
         head
     });
     let reply = get(&format!("http://{address}/a/../%2e%2F//b?q=<>#x"));
@@ -44,10 +39,7 @@ fn the_path_goes_out_as_it_is() {
     assert_eq!(reply.header("x-two"), Some("words"));
     assert_eq!(reply.text(), "until the end");
     let head = server.join().unwrap();
-    assert!(
-        head.starts_with("GET /a/../%2e%2F//b?q=<>#x HTTP/1.1\r\n"),
-        "{head}"
-    );
+    assert!(head.starts_with("GET /a/../%2e%2F//b?q=<>#x HTTP/1.1\r\n"), "{head}");
     assert!(head.contains(&format!("Host: {address}\r\n")), "{head}");
     assert!(head.contains("Connection: close\r\n"), "{head}");
 }
@@ -56,17 +48,11 @@ fn the_path_goes_out_as_it_is() {
 fn a_connection_serves_several_requests() {
     let (address, server) = server(|mut stream| {
         head(&mut stream);
-        stream
-            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none")
-            .unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none").unwrap();
         head(&mut stream);
-        stream
-            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n")
-            .unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n").unwrap();
         head(&mut stream);
-        stream
-            .write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
-            .unwrap();
+        stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
         let head = head(&mut stream);
         let mut body = [0; 4];
         stream.read_exact(&mut body).unwrap();
@@ -83,10 +69,7 @@ fn a_connection_serves_several_requests() {
     assert_eq!((reply.status, reply.text().as_str()), (404, "abc"));
     assert!(reply.raw.ends_with(b"0\r\nTrailer: t\r\n\r\n"));
     let (head, body) = server.join().unwrap();
-    assert!(
-        head.contains("X-Name: value\r\nContent-Length: 4\r\n\r\n"),
-        "{head}"
-    );
+    assert!(head.contains("X-Name: value\r\nContent-Length: 4\r\n\r\n"), "{head}");
     assert_eq!(&body, b"body");
 }
 
@@ -104,9 +87,7 @@ fn half_a_request_and_its_end_reach_the_server() {
     let (address, server) = server(|mut stream| {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
-        stream
-            .write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-            .unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").unwrap();
         bytes
     });
     let mut conn = Conn::open(&address);
@@ -136,15 +117,7 @@ fn a_reply_that_breaks_off_is_an_error() {
             io::ErrorKind::UnexpectedEof
         );
     }
-    assert!(
-        try_request(
-            "GET",
-            &format!("http://127.0.0.1:{}/", free_port()),
-            &[],
-            b""
-        )
-        .is_err()
-    );
+    assert!(try_request("GET", &format!("http://127.0.0.1:{}/", free_port()), &[], b"").is_err());
 }
 
 #[test]

@@ -11,9 +11,7 @@ fn sql_is_run() {
     let server = PostgresServer::start();
     assert_eq!(server.psql("SELECT 1, 'two'; SELECT 3"), "1|two\n3");
     assert_eq!(server.psql("SHOW server_encoding"), "UTF8");
-    let error = server
-        .try_psql_at(&server.url(), "SELECT nonsense", LONG)
-        .unwrap_err();
+    let error = server.try_psql_at(&server.url(), "SELECT nonsense", LONG).unwrap_err();
     assert!(error.contains("nonsense"), "{error}");
 }
 
@@ -63,10 +61,7 @@ fn databases_of_the_shared_server_are_apart() {
     let server = PostgresServer::shared();
     let (one, two) = (server.create_database(), server.create_database());
     server.psql_at(&one, "CREATE TABLE here (id int)");
-    assert_eq!(
-        server.psql_at(&two, "SELECT to_regclass('here') IS NULL"),
-        "t"
-    );
+    assert_eq!(server.psql_at(&two, "SELECT to_regclass('here') IS NULL"), "t");
     assert_eq!(server.pid(), PostgresServer::shared().pid());
 }
 
@@ -74,10 +69,7 @@ fn databases_of_the_shared_server_are_apart() {
 fn servers_in_parallel_threads_dont_collide() {
     let servers: Vec<PostgresServer> = thread::scope(|scope| {
         let threads: Vec<_> = (0..3).map(|_| scope.spawn(PostgresServer::start)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for server in &servers {
         server.psql("CREATE TABLE once (id int)");
@@ -94,10 +86,7 @@ fn settings_reach_the_server() {
 fn an_identity_of_its_own_is_another_one() {
     let identity = "SELECT system_identifier FROM pg_control_system()";
     let fresh = PostgresServer::with_new_identity();
-    assert_ne!(
-        fresh.psql(identity),
-        PostgresServer::shared().psql(identity)
-    );
+    assert_ne!(fresh.psql(identity), PostgresServer::shared().psql(identity));
 }
 
 #[test]
@@ -107,9 +96,7 @@ fn a_replica_follows() {
     let replica = server.start_replica();
     server.psql("INSERT INTO followed VALUES (1)");
     assert_eq!(replica.psql("SELECT pg_is_in_recovery()"), "t");
-    assert!(process::until(LONG, || replica
-        .psql("SELECT id FROM followed")
-        == "1"));
+    assert!(process::until(LONG, || replica.psql("SELECT id FROM followed") == "1"));
 }
 
 #[test]
