@@ -166,7 +166,7 @@ fn the_model_predicts_the_measured_rate() {
 }
 
 #[test]
-fn c04_a_rate_of_one_in_a_million_is_kept() {
+fn deep_c04_a_rate_of_one_in_a_million_is_kept() {
     for hash in HASHES {
         let filter = filter(20_000, 1e-6, hash);
         for n in 0..20_000_u64 {
@@ -183,7 +183,7 @@ fn c04_a_rate_of_one_in_a_million_is_kept() {
 
 #[test]
 #[ignore = "forty million probes: a minute in release, far longer in debug"]
-fn c04_a_rate_of_one_in_a_million_is_kept_in_twenty_million_probes() {
+fn deep_c04_a_rate_of_one_in_a_million_is_kept_in_twenty_million_probes() {
     for hash in HASHES {
         let filter = filter(100_000, 1e-6, hash);
         for n in 0..100_000_u64 {
