@@ -1,0 +1,168 @@
+//! The command line.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bloomgate_filter::Rate;
+use clap::builder::BoolishValueParser;
+use clap::{Parser, ValueEnum};
+
+use crate::startup::Fatal;
+
+/// A product service that random ids cannot bring down.
+///
+/// Without any options it makes an SQLite file with demonstration products and serves them.
+/// Durations are written like 500ms, 30s or 30m; a plain number is in seconds.
+#[derive(Parser)]
+#[command(name = "product-detail", version)]
+pub(crate) struct Args {
+    /// Address to serve on; port 0 takes a free one.
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_LISTEN",
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:8080",
+        value_parser = address
+    )]
+    pub(crate) listen: SocketAddr,
+
+    /// Folder for the SQLite file and the generated secret; made when it is missing.
+    #[arg(long, env = "PRODUCT_DETAIL_DATA_DIR", value_name = "DIR", default_value = "./data")]
+    pub(crate) data_dir: PathBuf,
+
+    /// The database: sqlite:FILE, or postgres://USER:PASSWORD@HOST/DATABASE. Without it, the file
+    /// products.db in the data folder.
+    #[arg(long, env = "PRODUCT_DETAIL_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+
+    /// The cache that all processes share: redis://HOST:PORT/DB or redis+unix:///PATH, version 7.0
+    /// or later. Without it, each process has its own cache only.
+    #[arg(long, env = "PRODUCT_DETAIL_REDIS_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) redis_url: Option<String>,
+
+    /// Demonstration products to add if the table is empty; 0 for none. Without it, 100000 with
+    /// SQLite and none with PostgreSQL.
+    #[arg(long, env = "PRODUCT_DETAIL_SEED", value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<u64>,
+
+    /// Share of absent ids that the gate may let pass, between 0 and 1.
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_FALSE_POSITIVE_RATE",
+        value_name = "RATE",
+        default_value = "0.001",
+        allow_hyphen_values = true,
+        value_parser = rate
+    )]
+    pub(crate) false_positive_rate: f64,
+
+    /// Ids that the gate is sized for. Without it, twice the rows that are counted at the start,
+    /// and at least 10000.
+    #[arg(long, env = "PRODUCT_DETAIL_CAPACITY", value_name = "IDS", allow_hyphen_values = true)]
+    pub(crate) capacity: Option<NonZeroU64>,
+
+    /// How long it is remembered that an id has no product.
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_NULL_TTL",
+        value_name = "DURATION",
+        default_value = "30s",
+        allow_hyphen_values = true,
+        value_parser = duration
+    )]
+    pub(crate) null_ttl: Duration,
+
+    /// How long a product is cached.
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_VALUE_TTL",
+        value_name = "DURATION",
+        default_value = "30m",
+        allow_hyphen_values = true,
+        value_parser = duration
+    )]
+    pub(crate) value_ttl: Duration,
+
+    /// The longest that a write may be open.
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_WRITE_WINDOW",
+        value_name = "DURATION",
+        default_value = "30s",
+        allow_hyphen_values = true,
+        value_parser = duration
+    )]
+    pub(crate) write_window: Duration,
+
+    /// The secret of the gate's hash, at least 32 hexadecimal digits. Without it, one is generated
+    /// and kept in the data folder.
+    #[arg(long, env = "PRODUCT_DETAIL_SECRET", value_name = "HEX", hide_env_values = true)]
+    pub(crate) secret: Option<String>,
+
+    /// Whether the gate refuses what it proves absent, or is kept open.
+    #[arg(long, env = "PRODUCT_DETAIL_GATE", value_name = "MODE", default_value = "auto")]
+    pub(crate) gate: GateMode,
+
+    /// Serve without any guard: the baseline of comparisons.
+    #[arg(long, env = "PRODUCT_DETAIL_NO_GUARD", value_parser = BoolishValueParser::new())]
+    pub(crate) no_guard: bool,
+}
+
+/// What the gate is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GateMode {
+    /// It refuses once its warm-up is complete.
+    Auto,
+    /// It passes everything.
+    Open,
+}
+
+/// Reads the command line; `None` if it only asked for the help or the version.
+///
+/// clap's own complaints have several lines; what comes before the first empty one says it all.
+pub(crate) fn parse() -> Result<Option<Args>, Fatal> {
+    match Args::try_parse() {
+        Ok(args) => Ok(Some(args)),
+        Err(answer) if answer.exit_code() == 0 => {
+            // Whoever asked may have closed the pipe.
+            let _ = answer.print();
+            Ok(None)
+        }
+        Err(refused) => Err(Fatal::setting(one_line(&refused.to_string()))),
+    }
+}
+
+fn one_line(complaint: &str) -> String {
+    let lines = complaint.lines().map(str::trim);
+    let first: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    let text = first.join(" ");
+    text.strip_prefix("error: ").unwrap_or(&text).to_owned()
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let found = text.to_socket_addrs().map(|mut all| all.next());
+    match found {
+        Ok(Some(address)) => Ok(address),
+        Ok(None) => Err("no address has this name".to_owned()),
+        Err(error) => Err(format!("{error}; expected HOST:PORT")),
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    Rate::new(number).map(Rate::get).map_err(|error| error.to_string())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let length = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; expected a duration like 500ms, 30s or 30m"))?,
+    };
+    if length.is_zero() {
+        return Err("must be longer than zero".to_owned());
+    }
+    Ok(length)
+}

@@ -1,0 +1,4 @@
+//! The handlers.
+
+pub(crate) mod products;
+pub(crate) mod state;

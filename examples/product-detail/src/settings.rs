@@ -1,0 +1,133 @@
+//! The command line, checked as a whole before anything is made.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+
+use bloomgate::{RedisStore, Secret};
+use bloomgate_filter::{Plan, Rate};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
+
+use crate::args::Args;
+use crate::startup::Fatal;
+
+/// Products in a fresh SQLite file.
+const SQLITE_SEED: u64 = 100_000;
+const SQLITE_FILE: &str = "products.db";
+
+/// What was asked for.
+pub(crate) struct Settings {
+    pub(crate) args: Args,
+    pub(crate) database: DatabaseTarget,
+    pub(crate) redis: Option<RedisStore>,
+    pub(crate) secret: Option<Secret>,
+    /// Products to add to an empty table.
+    pub(crate) seed: u64,
+}
+
+/// Which database.
+pub(crate) enum DatabaseTarget {
+    Sqlite(SqliteConnectOptions),
+    Postgres(PgConnectOptions),
+}
+
+impl Settings {
+    /// Checks `args`. Messages don't repeat URLs and secrets: both may hold what mustn't be in a
+    /// log. Must be called within a tokio runtime.
+    pub(crate) fn check(mut args: Args) -> Result<Self, Fatal> {
+        // A variable that is set to nothing, as compose files do, is not set.
+        for text in [&mut args.database_url, &mut args.redis_url, &mut args.secret] {
+            if text.as_deref().is_some_and(str::is_empty) {
+                *text = None;
+            }
+        }
+        let database = match &args.database_url {
+            Some(url) => target(url)?,
+            None => DatabaseTarget::Sqlite(
+                SqliteConnectOptions::new().filename(args.data_dir.join(SQLITE_FILE)),
+            ),
+        };
+        let redis = args.redis_url.as_deref().map(RedisStore::open).transpose();
+        let redis = redis.map_err(|error| Fatal::setting(format!("--redis-url: {error}")))?;
+        let secret = args.secret.as_deref().map(Secret::from_hex).transpose();
+        let secret = secret.map_err(|error| Fatal::setting(format!("--secret: {error}")))?;
+        if let Some(capacity) = args.capacity {
+            Rate::new(args.false_positive_rate)
+                .and_then(|rate| Plan::new(capacity.get(), rate))
+                .map_err(|error| Fatal::setting(format!("--capacity: {error}")))?;
+        }
+        let seed = match database {
+            DatabaseTarget::Sqlite(_) => args.seed.unwrap_or(SQLITE_SEED),
+            DatabaseTarget::Postgres(_) => args.seed.unwrap_or(0),
+        };
+        if i64::try_from(seed).is_err() {
+            return Err(Fatal::setting("--seed: more than a table can hold"));
+        }
+        let settings = Self { args, database, redis, secret, seed };
+        if settings.data_dir().is_some() {
+            usable_folder(&settings.args.data_dir)?;
+        }
+        Ok(settings)
+    }
+
+    /// The data folder, if anything is to be kept there.
+    pub(crate) fn data_dir(&self) -> Option<&PathBuf> {
+        let keeps_database = self.args.database_url.is_none();
+        let keeps_secret = self.secret.is_none() && !self.args.no_guard;
+        (keeps_database || keeps_secret).then_some(&self.args.data_dir)
+    }
+}
+
+/// Reads a database's URL.
+fn target(url: &str) -> Result<DatabaseTarget, Fatal> {
+    let refused = |problem: &str| Fatal::setting(format!("--database-url: {problem}"));
+    let scheme = url.split(':').next().unwrap_or_default();
+    match scheme {
+        "sqlite" => {
+            if url.contains(":memory:") || url.contains("mode=memory") {
+                return Err(refused(
+                    "an SQLite database in memory is not shared between connections; give a file",
+                ));
+            }
+            let options =
+                SqliteConnectOptions::from_str(url).map_err(|error| refused(&innermost(&error)))?;
+            let folder = options.get_filename().parent();
+            if let Some(folder) = folder
+                && folder != Path::new("")
+                && !folder.is_dir()
+            {
+                return Err(refused(&format!("{} is not a folder", folder.display())));
+            }
+            if options.get_filename().is_dir() || options.get_filename() == Path::new("") {
+                return Err(refused("sqlite: must be followed by a file's path"));
+            }
+            Ok(DatabaseTarget::Sqlite(options))
+        }
+        "postgres" | "postgresql" => PgConnectOptions::from_str(url)
+            .map(DatabaseTarget::Postgres)
+            .map_err(|error| refused(&innermost(&error))),
+        _ => Err(refused("expected sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE")),
+    }
+}
+
+/// The last error of a chain: the one that names the problem.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(below) = last.source() {
+        last = below;
+    }
+    last.to_string()
+}
+
+/// True if the folder exists or can be made, as far as can be told without making it.
+fn usable_folder(folder: &Path) -> Result<(), Fatal> {
+    let nearest =
+        folder.ancestors().find(|ancestor| *ancestor == Path::new("") || ancestor.exists());
+    match nearest {
+        Some(nearest) if nearest != Path::new("") && !nearest.is_dir() => {
+            let problem = format!("--data-dir: {} is not a folder", nearest.display());
+            Err(Fatal::setting(problem))
+        }
+        _ => Ok(()),
+    }
+}

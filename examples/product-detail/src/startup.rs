@@ -1,0 +1,230 @@
+//! From the command line to the end of the service.
+
+use std::fmt;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use bloomgate::warm_up::{PgTable, SqliteTable};
+use bloomgate::{Gate, Guard, Secret};
+use tokio::net::TcpListener;
+
+use crate::app::{AppState, router};
+use crate::args::{Args, GateMode};
+use crate::catalogue::{Catalogue, Guarded};
+use crate::database::{Database, Preparing, WhenPrepared, told};
+use crate::product::{Product, ProductId};
+use crate::secret_file;
+use crate::settings::Settings;
+use crate::shutdown::{Stop, serve};
+use crate::unguarded::Unguarded;
+
+const NAME: &str = "product";
+const TABLE: &str = "products";
+/// Of a product's JSON in the shared cache; to be changed with the type.
+const SCHEMA: &str = "product/1";
+/// Longest wait for the first warm-up before the service listens without it.
+const WARM_WITHIN: Duration = Duration::from_secs(10);
+/// Longest wait for writes whose clients are gone.
+const WRITES: Duration = Duration::from_secs(10);
+/// An id that nobody will have assigned.
+const ABSENT: i64 = 987_654_321_987;
+
+/// Why the service can't run, in one line.
+#[derive(Debug)]
+pub(crate) struct Fatal {
+    message: String,
+    exit_code: u8,
+}
+
+impl Fatal {
+    /// A setting is wrong, or can't be used on this machine.
+    pub(crate) fn setting(message: impl Into<String>) -> Self {
+        let message = message.into().replace('\n', " ");
+        Self { message, exit_code: 2 }
+    }
+
+    fn system(message: String) -> Self {
+        Self { message, exit_code: 1 }
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit_code)
+    }
+}
+
+impl fmt::Display for Fatal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Runs the service until a signal ends it.
+///
+/// Nothing is made on disk before everything that can be refused has been looked at.
+pub(crate) async fn run(args: Args) -> Result<(), Fatal> {
+    let settings = Settings::check(args)?;
+    let listen = settings.args.listen;
+    let bound = TcpListener::bind(listen).await;
+    let listener =
+        bound.map_err(|error| Fatal::system(format!("can't listen on {listen}: {error}")))?;
+    let stop = Stop::listen();
+    let mut stop = stop.map_err(|error| Fatal::system(format!("no signals: {error}")))?;
+    let app = tokio::select! {
+        started = start(settings) => started?,
+        () = stop.asked() => return Ok(()),
+    };
+    let bound = listener.local_addr();
+    let bound = bound.map_err(|error| Fatal::system(format!("no address: {error}")))?;
+    greet(bound, &app).await;
+    let served = serve(listener, router(app.clone()), stop).await;
+    if let Catalogue::Guarded(guarded) = &app.catalogue {
+        let left = guarded.guard().shutdown(WRITES).await;
+        if left > 0 {
+            tracing::warn!("{left} writes had not ended");
+        }
+    }
+    app.catalogue.database().close().await;
+    served.map_err(|error| Fatal::system(format!("can't serve: {error}")))
+}
+
+/// Everything up to a service that can answer.
+async fn start(settings: Settings) -> Result<AppState, Fatal> {
+    let database = Database::open(&settings.database, settings.args.write_window);
+    let folder = settings.data_dir().cloned();
+    let seed = settings.seed;
+    let waits_for_others = settings.redis.is_some();
+    let (announce, preparing) = Preparing::new();
+    let catalogue = if settings.args.no_guard {
+        make_folder(folder.as_deref())?;
+        Catalogue::Unguarded(Unguarded::new(database.clone()))
+    } else {
+        let kept = match &settings.secret {
+            Some(given) => Some(given.clone()),
+            None => secret_file::read(&settings.args.data_dir)?,
+        };
+        let secret = match &kept {
+            Some(secret) => secret.clone(),
+            None => Secret::generate().map_err(|error| Fatal::system(error.to_string()))?,
+        };
+        let guard = guard(settings, secret.clone(), &database, &preparing).await?;
+        make_folder(folder.as_deref())?;
+        if let (None, Some(folder)) = (kept, &folder) {
+            secret_file::keep(folder, &secret)?;
+        }
+        Catalogue::Guarded(Guarded::new(guard, database.clone()))
+    };
+    match &database {
+        Database::Sqlite(_) => {
+            let prepared = database.prepare(seed).await;
+            prepared.map_err(|error| Fatal::setting(told(&error)))?;
+            announce.ready();
+            if !waits_for_others {
+                warm(&catalogue).await;
+            }
+        }
+        // A server may be down for a while: the service starts, and says so.
+        Database::Postgres(_) => {
+            tokio::spawn(announce.keep_trying(database, seed));
+            preparing.first_attempt().await;
+        }
+    }
+    Ok(AppState { catalogue, preparing })
+}
+
+async fn guard(
+    settings: Settings,
+    secret: Secret,
+    database: &Database,
+    preparing: &Preparing,
+) -> Result<Guard<ProductId, Product>, Fatal> {
+    let Settings { args, redis, .. } = settings;
+    let gate = match args.gate {
+        GateMode::Auto => Gate::bloom(),
+        GateMode::Open => Gate::open(),
+    };
+    let mut gate = gate.false_positive_rate(args.false_positive_rate);
+    if let Some(capacity) = args.capacity {
+        gate = gate.items(capacity.get());
+    }
+    let mut builder = Guard::builder(NAME)
+        .gate(gate)
+        .secret(secret)
+        .loader(database.clone())
+        .loads(database.loads())
+        .schema(SCHEMA)
+        .null_ttl(args.null_ttl)
+        .value_ttl(args.value_ttl)
+        .write_window(args.write_window);
+    builder = match database {
+        Database::Sqlite(sqlite) => {
+            let table = SqliteTable::<ProductId>::new(sqlite.reads().clone(), TABLE, "id");
+            builder.source(WhenPrepared::new(table.map_err(refused)?, preparing.clone()))
+        }
+        Database::Postgres(postgres) => {
+            let table = PgTable::<ProductId>::new(postgres.scans().clone(), TABLE, "id");
+            builder.source(WhenPrepared::new(table.map_err(refused)?, preparing.clone()))
+        }
+    };
+    if let Some(redis) = redis {
+        builder = builder.store(redis);
+    }
+    builder.build().await.map_err(refused)
+}
+
+/// A setting that the guard refused, under the name of its flag.
+fn refused(error: bloomgate::Error) -> Fatal {
+    Fatal::setting(match &error {
+        bloomgate::Error::Config { field, problem, fix } => {
+            format!("--{}: {problem}; {fix}", field.replace('_', "-"))
+        }
+        other => told(other),
+    })
+}
+
+fn make_folder(folder: Option<&std::path::Path>) -> Result<(), Fatal> {
+    let Some(folder) = folder else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Fatal::setting(format!("--data-dir: {}: {error}", folder.display())))
+}
+
+/// Waits for the first warm-up, so that already the first absent id is refused.
+async fn warm(catalogue: &Catalogue) {
+    let Catalogue::Guarded(guarded) = catalogue else {
+        return;
+    };
+    let warming = async {
+        while !guarded.guard().is_ready() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    if tokio::time::timeout(WARM_WITHIN, warming).await.is_err() {
+        tracing::info!("the gate is still warming; serving without it for now");
+    }
+}
+
+/// Says where the service is, and what to try.
+async fn greet(bound: SocketAddr, app: &AppState) {
+    let existing = match app.preparing.why_not() {
+        None => {
+            let first = app.catalogue.database().first_id();
+            let first = tokio::time::timeout(Duration::from_secs(1), first).await;
+            first.ok().and_then(Result::ok).flatten()
+        }
+        Some(_) => None,
+    };
+    let existing = existing.unwrap_or(1);
+    let text = format!(
+        "listening on http://{bound}\n\
+         try:\n  \
+         curl -i http://{bound}/products/{existing}\n  \
+         curl -i http://{bound}/products/{ABSENT}\n  \
+         curl http://{bound}/guard\n"
+    );
+    let mut out = std::io::stdout().lock();
+    // Nobody may be reading.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,109 @@
+//! Settings that can't be right: one line, status 2, and nothing is made.
+
+use std::fs;
+use std::net::TcpListener;
+
+use testbed::{Program, temp_folder};
+
+use crate::fixture::{BINARY, LONG};
+
+/// Runs the service in a folder that holds one file, and returns its line and its exit code.
+fn refused(args: &[&str], envs: &[(&str, &str)]) -> (String, Option<i32>) {
+    let folder = temp_folder();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let program = Program::start_in(folder.path(), BINARY, args, envs);
+    let status = program.wait(LONG).expect("it ends at once");
+    assert_eq!(program.stdout(), "", "{args:?}");
+    let said = program.stderr();
+    assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{args:?} left {left:?}");
+    (said, status.code())
+}
+
+#[test]
+fn each_is_named() {
+    for (flag, value) in [
+        ("--database-url", "mysql://x"),
+        ("--database-url", "nonsense"),
+        ("--database-url", "sqlite:"),
+        ("--database-url", "sqlite::memory:"),
+        ("--database-url", "sqlite:missing/products.db"),
+        ("--database-url", "postgres://h:port/x"),
+        ("--redis-url", "http://x"),
+        ("--redis-url", "nonsense"),
+        ("--false-positive-rate", "2"),
+        ("--false-positive-rate", "0"),
+        ("--false-positive-rate", "-1"),
+        ("--false-positive-rate", "NaN"),
+        ("--false-positive-rate", "often"),
+        ("--capacity", "0"),
+        ("--capacity", "-1"),
+        ("--capacity", "many"),
+        ("--capacity", "18446744073709551615"),
+        ("--null-ttl", "-1"),
+        ("--null-ttl", "0"),
+        ("--null-ttl", "soon"),
+        ("--null-ttl", "2years"),
+        ("--value-ttl", "0s"),
+        ("--value-ttl", "30 parsecs"),
+        ("--write-window", "1ms"),
+        ("--write-window", "1h"),
+        ("--secret", "zz"),
+        ("--secret", "00ff"),
+        ("--listen", "nonsense"),
+        ("--listen", "127.0.0.1:65536"),
+        ("--data-dir", "file"),
+        ("--data-dir", "file/below"),
+        ("--seed", "-1"),
+        ("--seed", "many"),
+        ("--seed", "18446744073709551615"),
+        ("--gate", "ajar"),
+        ("--unknown", "x"),
+    ] {
+        let args = [flag, value, "--listen", "127.0.0.1:0"];
+        let args = if flag == "--listen" { &args[..2] } else { &args[..] };
+        let (line, code) = refused(args, &[]);
+        assert_eq!(code, Some(2), "{flag} {value}: {line}");
+        assert!(line.contains(flag), "{flag} {value}: {line}");
+    }
+}
+
+#[test]
+fn variables_count_as_well() {
+    let (line, code) = refused(&[], &[("PRODUCT_DETAIL_FALSE_POSITIVE_RATE", "2")]);
+    assert_eq!(code, Some(2));
+    assert!(line.contains("--false-positive-rate"), "{line}");
+}
+
+#[test]
+fn secrets_are_not_repeated() {
+    for (flag, value) in [
+        ("--secret", "hunter2"),
+        ("--redis-url", "http://:hunter2@host"),
+        ("--database-url", "mysql://root:hunter2@host/x"),
+        ("--database-url", "postgres://root:hunter2@host:port/x"),
+    ] {
+        let (line, code) = refused(&[flag, value], &[]);
+        assert_eq!(code, Some(2));
+        assert!(!line.contains("hunter2"), "{line}");
+    }
+    let envs = [
+        ("PRODUCT_DETAIL_SECRET", "hunter2"),
+        ("PRODUCT_DETAIL_DATABASE_URL", "hunter2"),
+        ("PRODUCT_DETAIL_REDIS_URL", "hunter2"),
+    ];
+    let help = Program::start(BINARY, &["--help"], &envs);
+    assert!(help.wait(LONG).is_some_and(|status| status.success()));
+    assert!(!help.stdout().contains("hunter2"));
+    assert!(help.stdout().contains("PRODUCT_DETAIL_SECRET"));
+}
+
+#[test]
+fn a_port_in_use_is_said() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap().to_string();
+    let (line, code) = refused(&["--listen", &address], &[]);
+    assert_eq!(code, Some(1));
+    assert!(line.contains(&address), "{line}");
+}
