@@ -32,13 +32,7 @@ pub(crate) struct Pass<'a>(&'a Breaker);
 
 impl Breaker {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self {
-            state: Mutex::new(State {
-                failures: 0,
-                probe_at: None,
-            }),
-            clock,
-        }
+        Self { state: Mutex::new(State { failures: 0, probe_at: None }), clock }
     }
 
     pub(crate) fn enter(&self) -> Option<Pass<'_>> {
@@ -57,10 +51,7 @@ impl Breaker {
 
 impl Pass<'_> {
     pub(crate) fn succeeded(self) {
-        *self.0.state.lock() = State {
-            failures: 0,
-            probe_at: None,
-        };
+        *self.0.state.lock() = State { failures: 0, probe_at: None };
     }
 
     pub(crate) fn failed(self) {

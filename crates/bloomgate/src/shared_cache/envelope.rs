@@ -61,10 +61,7 @@ pub(crate) fn decode(slot: &SlotKey, bytes: &Bytes) -> Result<Slot, Unusable> {
     }
     let until = number(bytes, 9);
     match bytes[0] {
-        VALUE => Ok(Slot::Value {
-            payload: bytes.slice(HEAD..),
-            until,
-        }),
+        VALUE => Ok(Slot::Value { payload: bytes.slice(HEAD..), until }),
         _ if bytes.len() == HEAD => Ok(Slot::Null { until }),
         _ => Err(Unusable::Garbled),
     }
@@ -109,25 +106,12 @@ mod tests {
 
     #[test]
     fn c25_payloads_that_look_like_markers_are_values() {
-        for payload in [
-            "",
-            "null",
-            "NULL",
-            "*",
-            "{}",
-            "\0",
-            "V",
-            "N",
-            "L",
-            "M",
-            "N12345678abcdefgh",
-        ] {
+        for payload in
+            ["", "null", "NULL", "*", "{}", "\0", "V", "N", "L", "M", "N12345678abcdefgh"]
+        {
             let payload = Bytes::from(payload);
             let stored = encode(&slot(1), &Entry::Value(payload.clone()), 9);
-            assert_eq!(
-                decode(&slot(1), &stored),
-                Ok(Slot::Value { payload, until: 9 })
-            );
+            assert_eq!(decode(&slot(1), &stored), Ok(Slot::Value { payload, until: 9 }));
         }
     }
 

@@ -35,10 +35,7 @@ impl MemoryStore {
     /// An empty store on this clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self {
-            clock,
-            state: Mutex::default(),
-        }
+        Self { clock, state: Mutex::default() }
     }
 
     /// Drops a slot, as an eviction does.
@@ -55,12 +52,7 @@ impl MemoryStore {
     #[must_use]
     pub fn len(&self) -> usize {
         let now = self.clock.now();
-        self.state
-            .lock()
-            .slots
-            .values()
-            .filter(|(_, until)| now < *until)
-            .count()
+        self.state.lock().slots.values().filter(|(_, until)| now < *until).count()
     }
 
     /// True if no slot holds anything live.
@@ -93,10 +85,9 @@ impl State {
             Some(Content::Lease(_)) => Slot::Busy,
             Some(Content::Mark(_)) => Slot::Writing,
             Some(Content::Entry(Entry::Null, until)) => Slot::Null { until: *until },
-            Some(Content::Entry(Entry::Value(payload), until)) => Slot::Value {
-                payload: payload.clone(),
-                until: *until,
-            },
+            Some(Content::Entry(Entry::Value(payload), until)) => {
+                Slot::Value { payload: payload.clone(), until: *until }
+            }
         }
     }
 
@@ -108,8 +99,7 @@ impl State {
         mark.retain(|_, deadline| now < *deadline);
         match mark.values().max().copied() {
             Some(latest) => {
-                self.slots
-                    .insert(slot.clone(), (Content::Mark(mark), latest));
+                self.slots.insert(slot.clone(), (Content::Mark(mark), latest));
             }
             None => {
                 self.slots.remove(slot);
@@ -131,9 +121,7 @@ impl Store for MemoryStore {
     ) -> BoxFuture<'a, Result<Slot, StoreError>> {
         self.step(|state, now| match state.read(slot, now) {
             Slot::Vacant => {
-                state
-                    .slots
-                    .insert(slot.clone(), (Content::Lease(lease), now + ttl));
+                state.slots.insert(slot.clone(), (Content::Lease(lease), now + ttl));
                 Slot::Leased
             }
             found => found,
@@ -156,9 +144,7 @@ impl Store for MemoryStore {
             if !state.holds_lease(slot, lease, now) {
                 return Filled::LeaseLost;
             }
-            state
-                .slots
-                .insert(slot.clone(), (Content::Entry(entry, until), now + ttl));
+            state.slots.insert(slot.clone(), (Content::Entry(entry, until), now + ttl));
             Filled::Stored
         })
     }
@@ -214,18 +200,12 @@ impl Store for MemoryStore {
     ) -> BoxFuture<'a, Result<Vec<Neighbour>, StoreError>> {
         self.step(|state, now| {
             state.members.retain(|_, (_, last)| now.since(*last) <= ttl);
-            let mine = state
-                .members
-                .entry((namespace.to_owned(), member))
-                .or_insert((0, now));
+            let mine = state.members.entry((namespace.to_owned(), member)).or_insert((0, now));
             *mine = (mine.0 + 1, now);
             let others = state.members.iter();
             others
                 .filter(|((space, other), _)| space == namespace && *other != member)
-                .map(|((_, other), (beats, _))| Neighbour {
-                    member: other.to_hex(),
-                    beats: *beats,
-                })
+                .map(|((_, other), (beats, _))| Neighbour { member: other.to_hex(), beats: *beats })
                 .collect()
         })
     }

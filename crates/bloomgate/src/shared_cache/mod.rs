@@ -8,6 +8,8 @@ mod memory;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "redis")]
+mod redis_link;
+#[cfg(feature = "redis")]
 mod scripts;
 #[cfg(test)]
 mod tests;
@@ -85,8 +87,7 @@ impl SharedCache {
         lease: Token,
         ttl: Duration,
     ) -> Result<Slot, StoreError> {
-        self.run("read", self.store.get_or_lease(slot, lease, ttl))
-            .await
+        self.run("read", self.store.get_or_lease(slot, lease, ttl)).await
     }
 
     pub(crate) async fn get(&self, slot: &SlotKey) -> Result<Slot, StoreError> {
@@ -101,8 +102,7 @@ impl SharedCache {
         until: u64,
         ttl: Duration,
     ) -> Result<Filled, StoreError> {
-        self.run("fill", self.store.fill(slot, lease, entry, until, ttl))
-            .await
+        self.run("fill", self.store.fill(slot, lease, entry, until, ttl)).await
     }
 
     pub(crate) async fn release(&self, slot: &SlotKey, lease: Token) -> Result<(), StoreError> {
@@ -147,10 +147,7 @@ impl SharedCache {
             Ok(result) => result,
             Err(_elapsed) => Err(StoreError::new(
                 StoreFault::TimedOut,
-                format!(
-                    "{what}: the shared cache did not answer within {:?}",
-                    self.budget
-                ),
+                format!("{what}: the shared cache did not answer within {:?}", self.budget),
             )),
         };
         match &result {
@@ -160,7 +157,9 @@ impl SharedCache {
             }
             Err(error) => {
                 self.counts.errors.add();
-                if error.is_outage() {
+                if error.is_outage() || error.fault() == StoreFault::Unsupported {
+                    // Who answers next may be another server.
+                    self.prepared.store(false, Ordering::Release);
                     pass.failed()
                 } else {
                     pass.succeeded()

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, ErrorKind, IntoConnectionInfo as _, RedisError, Script, ServerErrorKind};
 use sha2::{Digest as _, Sha256};
 
 use super::envelope::{self, Unusable};
+use super::redis_link::Link;
 use super::scripts;
 use crate::error::{StoreError, StoreFault};
 use crate::ports::{Entry, Filled, Neighbour, Slot, SlotKey, Store, Token};
@@ -18,8 +17,6 @@ use crate::ports::{Entry, Filled, Neighbour, Slot, SlotKey, Store, Token};
 /// Longest canonical key, in bytes, that stands in a slot's name as it is. Longer ones stand as
 /// their SHA-256, never cut short.
 const MAX_RAW_KEY: usize = 200;
-/// Longest wait for one answer or one connection. The guard's own budget is usually the shorter.
-const ANSWER_WITHIN: Duration = Duration::from_millis(500);
 /// `SET … NX GET` came with 7.0.
 const OLDEST_MAJOR: u32 = 7;
 
@@ -28,8 +25,7 @@ const OLDEST_MAJOR: u32 = 7;
 /// One multiplexed connection, which heals by itself. Every entry expires; every operation is one
 /// round trip.
 pub struct RedisStore {
-    client: Client,
-    connection: Mutex<ConnectionManager>,
+    link: Link,
     scripts: Scripts,
 }
 
@@ -64,7 +60,6 @@ impl RedisStore {
         let info = url.into_connection_info().map_err(broken)?;
         let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
         let client = Client::open(info.set_tcp_settings(tcp)).map_err(broken)?;
-        let connection = Mutex::new(connect(&client).map_err(broken)?);
         let scripts = Scripts {
             mark: Script::new(scripts::MARK),
             unmark: Script::new(scripts::UNMARK),
@@ -72,35 +67,7 @@ impl RedisStore {
             release: Script::new(scripts::RELEASE),
             beat: Script::new(scripts::BEAT),
         };
-        Ok(Self {
-            client,
-            connection,
-            scripts,
-        })
-    }
-
-    fn connection(&self) -> ConnectionManager {
-        self.connection.lock().clone()
-    }
-
-    /// Turns a driver's error into ours. A demoted primary keeps its connection open and answers
-    /// READONLY for ever; the connection is dropped, so that the next call finds the new one.
-    fn failed(&self, what: &str, error: RedisError) -> StoreError {
-        if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
-            && let Ok(fresh) = connect(&self.client)
-        {
-            *self.connection.lock() = fresh;
-        }
-        let fault = match error.kind() {
-            _ if error.is_timeout() => StoreFault::TimedOut,
-            ErrorKind::Io => StoreFault::Unreachable,
-            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => StoreFault::Confused,
-            _ if error.is_connection_dropped() || error.is_connection_refusal() => {
-                StoreFault::Unreachable
-            }
-            _ => StoreFault::Refused,
-        };
-        StoreError::new(fault, format!("redis: {what}: {error}")).with_source(error)
+        Ok(Self { link: Link::new(client).map_err(broken)?, scripts })
     }
 
     fn understand(slot: &SlotKey, stored: &Bytes) -> Slot {
@@ -117,23 +84,29 @@ impl RedisStore {
         }
     }
 
-    async fn read(&self, slot: &SlotKey) -> Result<Slot, RedisError> {
-        let stored: Option<Bytes> = redis::cmd("GET")
-            .arg(name_of(slot))
-            .query_async(&mut self.connection())
-            .await?;
+    async fn read(&self, slot: &SlotKey) -> Result<Slot, StoreError> {
+        let stored: Option<Bytes> =
+            self.link.query(redis::cmd("GET").arg(name_of(slot))).await.map_err(failed("GET"))?;
         Ok(stored.map_or(Slot::Vacant, |stored| Self::understand(slot, &stored)))
     }
 }
 
-fn connect(client: &Client) -> Result<ConnectionManager, RedisError> {
-    let config = ConnectionManagerConfig::new()
-        .set_number_of_retries(1)
-        .set_min_delay(Duration::from_millis(10))
-        .set_max_delay(Duration::from_millis(50))
-        .set_response_timeout(Some(ANSWER_WITHIN))
-        .set_connection_timeout(Some(ANSWER_WITHIN));
-    ConnectionManager::new_lazy_with_config(client.clone(), config)
+/// Turns a driver's error into ours.
+fn failed(what: &'static str) -> impl Fn(RedisError) -> StoreError {
+    move |error| {
+        let fault = match error.kind() {
+            _ if error.is_timeout() => StoreFault::TimedOut,
+            ErrorKind::AuthenticationFailed => StoreFault::Unsupported,
+            _ if error.code() == Some("NOAUTH") => StoreFault::Unsupported,
+            ErrorKind::Io => StoreFault::Unreachable,
+            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => StoreFault::Confused,
+            _ if error.is_connection_dropped() || error.is_connection_refusal() => {
+                StoreFault::Unreachable
+            }
+            _ => StoreFault::Refused,
+        };
+        StoreError::new(fault, format!("redis: {what}: {error}")).with_source(error)
+    }
 }
 
 /// The slot's name: prefix, then `k` and the key, or `h` and the digest of a long one.
@@ -157,35 +130,24 @@ fn members_of(namespace: &str) -> String {
 
 /// Whole milliseconds, at least 1: Redis refuses an expiry of 0.
 fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis())
-        .unwrap_or(u64::MAX)
-        .clamp(1, i64::MAX as u64 / 2)
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(1, i64::MAX as u64 / 2)
 }
 
 fn is_full_or_read_only(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Server(ServerErrorKind::ReadOnly))
-        || matches!(
-            error.code(),
-            Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS")
-        )
+        || matches!(error.code(), Some("OOM" | "READONLY" | "MISCONF" | "NOREPLICAS"))
 }
 
 impl Store for RedisStore {
     fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            let info: String = redis::cmd("INFO")
-                .arg("server")
-                .query_async(&mut self.connection())
-                .await
-                .map_err(|error| self.failed("INFO", error))?;
+            let info: String =
+                self.link.query(redis::cmd("INFO").arg("server")).await.map_err(failed("INFO"))?;
             let version = info
                 .lines()
                 .find_map(|line| line.strip_prefix("redis_version:"))
                 .map_or("unknown", str::trim);
-            let major = version
-                .split('.')
-                .next()
-                .and_then(|major| major.parse::<u32>().ok());
+            let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
             match major {
                 Some(major) if major >= OLDEST_MAJOR => Ok(()),
                 _ => Err(StoreError::new(
@@ -203,37 +165,22 @@ impl Store for RedisStore {
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Slot, StoreError>> {
         Box::pin(async move {
-            let answer: Result<Option<Bytes>, RedisError> = redis::cmd("SET")
-                .arg(name_of(slot))
-                .arg(envelope::lease(lease))
-                .arg("NX")
-                .arg("GET")
-                .arg("PX")
-                .arg(millis(ttl))
-                .query_async(&mut self.connection())
-                .await;
+            let mut command = redis::cmd("SET");
+            command.arg(name_of(slot)).arg(envelope::lease(lease));
+            command.arg("NX").arg("GET").arg("PX").arg(millis(ttl));
+            let answer: Result<Option<Bytes>, RedisError> = self.link.query(&command).await;
             match answer {
                 Ok(None) => Ok(Slot::Leased),
                 Ok(Some(stored)) => Ok(Self::understand(slot, &stored)),
                 // Rule B15: such a server can still be read.
-                Err(error) if is_full_or_read_only(&error) => {
-                    let found = self.read(slot).await;
-                    let found = found.map_err(|error| self.failed("GET", error))?;
-                    // Also gets a demoted primary's connection dropped.
-                    let _ = self.failed("SET NX GET", error);
-                    Ok(found)
-                }
-                Err(error) => Err(self.failed("SET NX GET", error)),
+                Err(error) if is_full_or_read_only(&error) => self.read(slot).await,
+                Err(error) => Err(failed("SET NX GET")(error)),
             }
         })
     }
 
     fn get<'a>(&'a self, slot: &'a SlotKey) -> BoxFuture<'a, Result<Slot, StoreError>> {
-        Box::pin(async move {
-            self.read(slot)
-                .await
-                .map_err(|error| self.failed("GET", error))
-        })
+        Box::pin(self.read(slot))
     }
 
     fn fill<'a>(
@@ -249,15 +196,8 @@ impl Store for RedisStore {
             call.arg(envelope::lease(lease));
             call.arg(&envelope::encode(slot, &entry, until)[..]);
             call.arg(millis(ttl));
-            let stored: i64 = call
-                .invoke_async(&mut self.connection())
-                .await
-                .map_err(|error| self.failed("fill", error))?;
-            Ok(if stored == 1 {
-                Filled::Stored
-            } else {
-                Filled::LeaseLost
-            })
+            let stored: i64 = self.link.invoke(&call).await.map_err(failed("fill"))?;
+            Ok(if stored == 1 { Filled::Stored } else { Filled::LeaseLost })
         })
     }
 
@@ -269,9 +209,7 @@ impl Store for RedisStore {
         Box::pin(async move {
             let mut call = self.scripts.release.key(name_of(slot));
             call.arg(envelope::lease(lease));
-            call.invoke_async(&mut self.connection())
-                .await
-                .map_err(|error| self.failed("release", error))
+            self.link.invoke(&call).await.map_err(failed("release"))
         })
     }
 
@@ -284,9 +222,7 @@ impl Store for RedisStore {
         Box::pin(async move {
             let mut call = self.scripts.mark.key(name_of(slot));
             call.arg(write.to_hex()).arg(millis(lives));
-            call.invoke_async(&mut self.connection())
-                .await
-                .map_err(|error| self.failed("mark", error))
+            self.link.invoke(&call).await.map_err(failed("mark"))
         })
     }
 
@@ -298,9 +234,7 @@ impl Store for RedisStore {
         Box::pin(async move {
             let mut call = self.scripts.unmark.key(name_of(slot));
             call.arg(write.to_hex());
-            call.invoke_async(&mut self.connection())
-                .await
-                .map_err(|error| self.failed("unmark", error))
+            self.link.invoke(&call).await.map_err(failed("unmark"))
         })
     }
 
@@ -313,14 +247,9 @@ impl Store for RedisStore {
         Box::pin(async move {
             let mut call = self.scripts.beat.key(members_of(namespace));
             call.arg(member.to_hex()).arg(millis(ttl));
-            let others: Vec<(String, u64)> = call
-                .invoke_async(&mut self.connection())
-                .await
-                .map_err(|error| self.failed("beat", error))?;
-            Ok(others
-                .into_iter()
-                .map(|(member, beats)| Neighbour { member, beats })
-                .collect())
+            let others: Vec<(String, u64)> =
+                self.link.invoke(&call).await.map_err(failed("beat"))?;
+            Ok(others.into_iter().map(|(member, beats)| Neighbour { member, beats }).collect())
         })
     }
 
@@ -330,12 +259,9 @@ impl Store for RedisStore {
         member: Token,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            redis::cmd("HDEL")
-                .arg(members_of(namespace))
-                .arg(member.to_hex())
-                .query_async::<()>(&mut self.connection())
-                .await
-                .map_err(|error| self.failed("leave", error))
+            let mut command = redis::cmd("HDEL");
+            command.arg(members_of(namespace)).arg(member.to_hex());
+            self.link.query(&command).await.map_err(failed("leave"))
         })
     }
 }

@@ -1,0 +1,116 @@
+//! A store to try, and what its tests need besides: slots of their own, and time that passes.
+
+use std::sync::Arc;
+#[cfg(feature = "redis")]
+use std::sync::LazyLock;
+use std::time::Duration;
+
+#[cfg(feature = "redis")]
+use testbed::RedisServer;
+
+use super::super::MemoryStore;
+#[cfg(feature = "redis")]
+use super::super::RedisStore;
+use crate::clock::{Clock, ManualTime};
+use crate::key::{Key, KeyBytes};
+use crate::ports::{SlotKey, Store, Token};
+
+/// Long enough for whatever a test does meanwhile.
+pub(super) const LONG: Duration = Duration::from_secs(60);
+/// A life that a test waits for.
+pub(super) const SHORT: Duration = Duration::from_millis(100);
+/// When something that should have happened long ago is given up.
+#[cfg(feature = "redis")]
+pub(super) const CEILING: Duration = Duration::from_secs(20);
+
+/// The server that all tests of this process share. Each has slots of its own in it.
+#[cfg(feature = "redis")]
+pub(super) static REDIS: LazyLock<RedisServer> = LazyLock::new(RedisServer::start);
+
+enum Behind {
+    Memory(Arc<MemoryStore>, ManualTime),
+    #[cfg(feature = "redis")]
+    Redis,
+}
+
+/// A store under test.
+pub(super) struct Ground {
+    pub(super) store: Arc<dyn Store>,
+    /// Of this test alone.
+    pub(super) prefix: Arc<str>,
+    behind: Behind,
+}
+
+pub(super) fn fresh_prefix() -> Arc<str> {
+    Arc::from(format!("bloomgate:test-{}:", Token::fresh().to_hex()))
+}
+
+impl Ground {
+    pub(super) fn memory() -> Self {
+        let (clock, time) = Clock::manual();
+        let store = Arc::new(MemoryStore::new(clock));
+        Self {
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            prefix: fresh_prefix(),
+            behind: Behind::Memory(store, time),
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    fn redis_at(url: &str) -> Self {
+        Self {
+            store: Arc::new(RedisStore::open(url).unwrap()),
+            prefix: fresh_prefix(),
+            behind: Behind::Redis,
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    pub(super) fn redis() -> Self {
+        Self::redis_at(&REDIS.url())
+    }
+
+    /// The same server, where an empty reply looks different.
+    #[cfg(feature = "redis")]
+    pub(super) fn redis_resp3() -> Self {
+        Self::redis_at(&format!("{}?protocol=resp3", REDIS.url()))
+    }
+
+    #[cfg(feature = "redis")]
+    pub(super) fn redis_unix() -> Self {
+        Self::redis_at(&REDIS.unix_url())
+    }
+
+    pub(super) fn slot<K: Key>(&self, key: &K) -> SlotKey {
+        SlotKey::new(Arc::clone(&self.prefix), KeyBytes::of(key))
+    }
+
+    /// The name in Redis of a slot with a short key, as the store's documentation has it.
+    #[cfg(feature = "redis")]
+    pub(super) fn name<K: Key>(&self, key: &K) -> Vec<u8> {
+        let key = key.with_bytes(<[u8]>::to_vec);
+        [self.prefix.as_bytes(), b"k", &key].concat()
+    }
+
+    /// Lets time pass; at least so much.
+    pub(super) async fn pass(&self, time: Duration) {
+        match &self.behind {
+            Behind::Memory(_, manual) => manual.advance(time),
+            #[cfg(feature = "redis")]
+            Behind::Redis => tokio::time::sleep(time + Duration::from_millis(20)).await,
+        }
+    }
+
+    /// Drops the slot of a short key, as an eviction does.
+    pub(super) fn evict<K: Key>(&self, key: &K) {
+        match &self.behind {
+            Behind::Memory(store, _) => store.evict(&self.slot(key)),
+            #[cfg(feature = "redis")]
+            Behind::Redis => {
+                let command = [&b"DEL"[..], &self.name(key)];
+                let deleted = REDIS.try_command(&command, CEILING).unwrap();
+                assert_eq!(deleted.to_string(), "1");
+            }
+        }
+    }
+}
