@@ -55,9 +55,7 @@ impl Bulkhead {
     pub(crate) async fn enter(&self, share: Share) -> Result<Place, Error> {
         let _waiting = Waiting::count(&self.waiting);
         if self.waiting.load(Ordering::Relaxed) > self.limits.waiters {
-            return Err(Error::Shed {
-                waited: Duration::ZERO,
-            });
+            return Err(Error::Shed { waited: Duration::ZERO });
         }
         let entering = async {
             // The share first: an unlikely id that waits must not hold a place meanwhile.
@@ -66,17 +64,12 @@ impl Bulkhead {
                 Share::Unlikely => Some(Arc::clone(&self.unlikely).acquire_owned().await.ok()?),
             };
             let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
-            Some(Place {
-                _share: share,
-                _place: place,
-            })
+            Some(Place { _share: share, _place: place })
         };
         match self.clock.timeout(self.limits.queue, entering).await {
             Ok(Some(place)) => Ok(place),
             // The semaphores are never closed, so `None` doesn't happen; shedding is safe anyway.
-            Ok(None) | Err(_) => Err(Error::Shed {
-                waited: self.limits.queue,
-            }),
+            Ok(None) | Err(_) => Err(Error::Shed { waited: self.limits.queue }),
         }
     }
 }

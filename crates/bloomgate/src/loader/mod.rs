@@ -3,6 +3,8 @@
 mod bulkhead;
 mod from_fn;
 #[cfg(feature = "postgres")]
+mod loan;
+#[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
@@ -19,7 +21,7 @@ use futures_util::future::BoxFuture;
 use crate::clock::Clock;
 use crate::error::{BoxError, Error};
 use crate::ports::Loader;
-use crate::telemetry::LoaderCounts;
+use crate::telemetry::{LoaderCounts, Seldom};
 
 pub(crate) use bulkhead::{Bulkhead, BulkheadLimits};
 pub use from_fn::{FromFn, from_fn};
@@ -61,13 +63,12 @@ pub(crate) struct LimitedLoader<K, V> {
     timeout: Duration,
     clock: Clock,
     counts: Arc<LoaderCounts>,
+    complaints: Seldom,
 }
 
 impl<K, V> std::fmt::Debug for LimitedLoader<K, V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LimitedLoader")
-            .field("bulkhead", &self.bulkhead)
-            .finish_non_exhaustive()
+        f.debug_struct("LimitedLoader").field("bulkhead", &self.bulkhead).finish_non_exhaustive()
     }
 }
 
@@ -79,13 +80,8 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
         clock: Clock,
         counts: Arc<LoaderCounts>,
     ) -> Self {
-        Self {
-            loader,
-            bulkhead,
-            timeout,
-            clock,
-            counts,
-        }
+        let complaints = Seldom::new(clock.clone());
+        Self { loader, bulkhead, timeout, clock, counts, complaints }
     }
 
     /// One load: waits for a place, calls `starting`, asks. A panic of the loader is an error.
@@ -117,7 +113,10 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
             }
             Ok(Ok(Err(error))) => {
                 self.counts.errors.add();
-                tracing::warn!(error = &*error as &dyn std::error::Error, "a load failed");
+                self.complaints.say(|failures| {
+                    let error = &*error as &dyn std::error::Error;
+                    tracing::warn!(error, failures, "loads fail");
+                });
                 Err(Error::load(error))
             }
             Ok(Err(_panic)) => {
@@ -128,9 +127,7 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
             }
             Err(_elapsed) => {
                 self.counts.timeouts.add();
-                Err(Error::LoadTimedOut {
-                    after: self.timeout,
-                })
+                Err(Error::LoadTimedOut { after: self.timeout })
             }
         }
     }

@@ -18,9 +18,7 @@ pub struct SqliteLoader<V> {
 
 impl<V> fmt::Debug for SqliteLoader<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteLoader")
-            .field("sql", &self.sql)
-            .finish_non_exhaustive()
+        f.debug_struct("SqliteLoader").field("sql", &self.sql).finish_non_exhaustive()
     }
 }
 
@@ -28,11 +26,7 @@ impl<V> SqliteLoader<V> {
     /// `sql` selects the row whose key is the parameter `?1`, at most one.
     #[must_use]
     pub fn new(pool: SqlitePool, sql: &'static str) -> Self {
-        Self {
-            pool,
-            sql,
-            row: PhantomData,
-        }
+        Self { pool, sql, row: PhantomData }
     }
 }
 
@@ -44,9 +38,6 @@ where
     type Error = sqlx::Error;
 
     async fn load(&self, key: &K) -> Result<Option<V>, sqlx::Error> {
-        sqlx::query_as(self.sql)
-            .bind(key.clone())
-            .fetch_optional(&self.pool)
-            .await
+        sqlx::query_as(self.sql).bind(key.clone()).fetch_optional(&self.pool).await
     }
 }

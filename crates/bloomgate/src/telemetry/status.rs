@@ -165,13 +165,7 @@ pub struct InFlight {
 
 impl CountsStatus {
     pub(crate) fn of(counts: &Counts) -> Self {
-        let Counts {
-            verdicts,
-            local,
-            shared,
-            loader,
-            writes,
-        } = counts;
+        let Counts { verdicts, local, shared, loader, writes } = counts;
         Self {
             refused: verdicts.refused.get(),
             passed_maybe: verdicts.passed_maybe.get(),

@@ -1,0 +1,211 @@
+//! Places, shares, the queue and its deadline.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+
+use super::super::{Bulkhead, BulkheadLimits, Share};
+use crate::clock::{Clock, ManualTime};
+use crate::error::Error;
+
+const LIMITS: BulkheadLimits =
+    BulkheadLimits { places: 3, unlikely: 1, queue: Duration::from_millis(250), waiters: 4 };
+
+fn bulkhead(limits: BulkheadLimits) -> (Bulkhead, ManualTime) {
+    let (clock, time) = Clock::manual();
+    (Bulkhead::new(limits, clock), time)
+}
+
+fn waited(shed: Result<super::super::bulkhead::Place, Error>) -> Duration {
+    match shed {
+        Err(Error::Shed { waited }) => waited,
+        other => panic!("not shed: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn there_are_as_many_places_as_said_and_no_more() {
+    let (bulkhead, _time) = bulkhead(LIMITS);
+    let mut places = Vec::new();
+    for _ in 0..LIMITS.places {
+        places.push(bulkhead.enter(Share::Full).await.unwrap());
+    }
+    assert!(bulkhead.enter(Share::Full).now_or_never().is_none());
+    places.pop();
+    assert!(bulkhead.enter(Share::Full).now_or_never().unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn ids_that_are_unlikely_to_exist_leave_places_for_the_others() {
+    let (bulkhead, _time) = bulkhead(LIMITS);
+    let _unlikely = bulkhead.enter(Share::Unlikely).await.unwrap();
+    assert!(bulkhead.enter(Share::Unlikely).now_or_never().is_none());
+    let _first = bulkhead.enter(Share::Full).await.unwrap();
+    let _second = bulkhead.enter(Share::Full).await.unwrap();
+    assert!(bulkhead.enter(Share::Full).now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn an_unlikely_id_that_waits_for_its_share_holds_no_place() {
+    let (bulkhead, _time) = bulkhead(LIMITS);
+    let _unlikely = bulkhead.enter(Share::Unlikely).await.unwrap();
+    let mut waiting = Box::pin(bulkhead.enter(Share::Unlikely));
+    assert!((&mut waiting).now_or_never().is_none());
+    let _first = bulkhead.enter(Share::Full).await.unwrap();
+    assert!(bulkhead.enter(Share::Full).now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn a_share_goes_back_when_its_place_is_not_had_in_time() {
+    let (bulkhead, time) = bulkhead(LIMITS);
+    let mut places = Vec::new();
+    for _ in 0..LIMITS.places {
+        places.push(bulkhead.enter(Share::Full).await.unwrap());
+    }
+    let mut waiting = Box::pin(bulkhead.enter(Share::Unlikely));
+    assert!((&mut waiting).now_or_never().is_none());
+    time.advance(LIMITS.queue);
+    assert_eq!(waited(waiting.await), LIMITS.queue);
+    places.clear();
+    assert!(bulkhead.enter(Share::Unlikely).now_or_never().unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_waiter_is_shed_at_its_deadline_and_not_before() {
+    let (bulkhead, time) = bulkhead(LIMITS);
+    let mut places = Vec::new();
+    for _ in 0..LIMITS.places {
+        places.push(bulkhead.enter(Share::Full).await.unwrap());
+    }
+    let mut early = Box::pin(bulkhead.enter(Share::Full));
+    assert!((&mut early).now_or_never().is_none());
+    time.advance(LIMITS.queue - Duration::from_millis(1));
+    let mut late = Box::pin(bulkhead.enter(Share::Full));
+    assert!((&mut late).now_or_never().is_none());
+    assert!((&mut early).now_or_never().is_none());
+    time.advance(Duration::from_millis(1));
+    assert_eq!(waited(early.await), LIMITS.queue);
+    assert!((&mut late).now_or_never().is_none());
+    // A place that is free by then is taken, first come, first served.
+    places.pop();
+    assert!(late.now_or_never().unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_place_goes_to_whoever_has_waited_longest() {
+    let (bulkhead, _time) = bulkhead(BulkheadLimits { places: 1, ..LIMITS });
+    let place = bulkhead.enter(Share::Full).await.unwrap();
+    let mut first = Box::pin(bulkhead.enter(Share::Full));
+    assert!((&mut first).now_or_never().is_none());
+    let mut second = Box::pin(bulkhead.enter(Share::Full));
+    assert!((&mut second).now_or_never().is_none());
+    drop(place);
+    assert!((&mut second).now_or_never().is_none());
+    let place = first.now_or_never().unwrap().unwrap();
+    drop(place);
+    assert!(second.now_or_never().unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn no_more_wait_than_said_and_waiters_that_go_away_make_room() {
+    let (bulkhead, _time) = bulkhead(LIMITS);
+    let mut places = Vec::new();
+    for _ in 0..LIMITS.places {
+        places.push(bulkhead.enter(Share::Full).await.unwrap());
+    }
+    let mut waiting = Vec::new();
+    for _ in 0..LIMITS.waiters {
+        let mut waiter = Box::pin(bulkhead.enter(Share::Full));
+        assert!((&mut waiter).now_or_never().is_none());
+        waiting.push(waiter);
+    }
+    assert_eq!(waited(bulkhead.enter(Share::Full).await), Duration::ZERO);
+    assert_eq!(waited(bulkhead.enter(Share::Unlikely).await), Duration::ZERO);
+    waiting.pop();
+    assert!(bulkhead.enter(Share::Full).now_or_never().is_none());
+    waiting.clear();
+    places.clear();
+    assert!(bulkhead.enter(Share::Full).now_or_never().unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_queue_without_time_takes_a_free_place_and_sheds_otherwise() {
+    let (bulkhead, _time) = bulkhead(BulkheadLimits { places: 1, queue: Duration::ZERO, ..LIMITS });
+    let _place = bulkhead.enter(Share::Full).await.unwrap();
+    assert_eq!(waited(bulkhead.enter(Share::Full).await), Duration::ZERO);
+}
+
+/// Counts who is inside, and the most that ever were.
+#[derive(Default)]
+struct Inside {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+struct Counted<'a>(&'a Inside);
+
+impl Inside {
+    fn enter(&self) -> Counted<'_> {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        Counted(self)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neither_limit_is_passed_in_a_crowd_of_whom_many_go_away() {
+    let limits = BulkheadLimits {
+        places: 5,
+        unlikely: 2,
+        queue: Duration::from_secs(3_600),
+        waiters: 10_000,
+    };
+    let (bulkhead, _time) = bulkhead(limits);
+    let bulkhead = Arc::new(bulkhead);
+    let (all, unlikely) = (Arc::new(Inside::default()), Arc::new(Inside::default()));
+    let tasks: Vec<_> = (0..2_000)
+        .map(|n| {
+            let (bulkhead, all) = (Arc::clone(&bulkhead), Arc::clone(&all));
+            let unlikely = Arc::clone(&unlikely);
+            tokio::spawn(async move {
+                let share = match n % 2 {
+                    0 => Share::Full,
+                    _ => Share::Unlikely,
+                };
+                let _place = bulkhead.enter(share).await.unwrap();
+                let _in_all = all.enter();
+                let _in_share = (share == Share::Unlikely).then(|| unlikely.enter());
+                for _ in 0..rand::random_range(0..5_u32) {
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for task in tasks.iter().step_by(3) {
+        tokio::task::yield_now().await;
+        task.abort();
+    }
+    for ended in join_all(tasks).await {
+        assert!(ended.is_ok() || ended.unwrap_err().is_cancelled());
+    }
+    assert!(all.most.load(Ordering::SeqCst) <= limits.places);
+    assert!(unlikely.most.load(Ordering::SeqCst) <= limits.unlikely);
+    // All places came back. (A task that has just polled so many may be told to wait by tokio.)
+    tokio::task::yield_now().await;
+    let mut places = Vec::new();
+    for _ in 0..limits.unlikely {
+        places.push(bulkhead.enter(Share::Unlikely).now_or_never().unwrap().unwrap());
+    }
+    for _ in limits.unlikely..limits.places {
+        places.push(bulkhead.enter(Share::Full).now_or_never().unwrap().unwrap());
+    }
+}

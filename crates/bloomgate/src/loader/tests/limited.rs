@@ -1,0 +1,248 @@
+//! One load: its time-out, its counts, and what a panic does.
+
+use std::error::Error as _;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+
+use super::super::{Bulkhead, BulkheadLimits, LimitedLoader, Share, erase, from_fn};
+use crate::clock::{Clock, ManualTime};
+use crate::error::{BoxError, Error};
+use crate::ports::Loader;
+use crate::telemetry::LoaderCounts;
+
+const TIMEOUT: Duration = Duration::from_secs(2);
+const PLACES: usize = 2;
+
+struct Bench {
+    limited: LimitedLoader<i64, String>,
+    counts: Arc<LoaderCounts>,
+    time: ManualTime,
+}
+
+impl Bench {
+    fn new(loader: impl Loader<i64, String>) -> Self {
+        let (clock, time) = Clock::manual();
+        let limits = BulkheadLimits {
+            places: PLACES,
+            unlikely: 1,
+            queue: Duration::from_millis(250),
+            waiters: 1_000,
+        };
+        let counts = Arc::new(LoaderCounts::default());
+        let bulkhead = Bulkhead::new(limits, clock.clone());
+        let counted = Arc::clone(&counts);
+        Self {
+            limited: LimitedLoader::new(erase(loader), bulkhead, TIMEOUT, clock, counted),
+            counts,
+            time,
+        }
+    }
+
+    async fn load(&self, id: i64) -> Result<Option<String>, Error> {
+        self.limited.load(&id, Share::Full, || {}).await
+    }
+
+    /// (loads, found, absent, errors, time-outs, shed, panics)
+    fn counted(&self) -> (u64, u64, u64, u64, u64, u64, u64) {
+        let counts = &self.counts;
+        let ended =
+            counts.found.get() + counts.absent.get() + counts.errors.get() + counts.timeouts.get();
+        assert_eq!(counts.loads.get(), ended, "every load has one end");
+        (
+            counts.loads.get(),
+            counts.found.get(),
+            counts.absent.get(),
+            counts.errors.get(),
+            counts.timeouts.get(),
+            counts.shed.get(),
+            counts.panics.get(),
+        )
+    }
+
+    /// Both places can be had, so none is stuck.
+    async fn all_places_are_free(&self) {
+        // A task that has just polled many others may be told to wait by tokio.
+        tokio::task::yield_now().await;
+        for share in [Share::Unlikely, Share::Full] {
+            let free = self.limited.bulkhead.enter(share).now_or_never();
+            assert!(free.is_some_and(|place| place.is_ok()), "{share:?}");
+        }
+        let places = (0..PLACES).map(|_| self.limited.bulkhead.enter(Share::Full));
+        assert!(join_all(places).now_or_never().is_some());
+    }
+}
+
+#[derive(Clone, Copy)]
+struct PanicsAtOnce;
+
+impl Loader<i64, String> for PanicsAtOnce {
+    type Error = io::Error;
+
+    fn load(&self, id: &i64) -> impl Future<Output = Result<Option<String>, io::Error>> + Send {
+        if *id == 7 {
+            panic!("before the first await");
+        }
+        async { Ok(Some("row".to_owned())) }
+    }
+}
+
+#[tokio::test]
+async fn c27_rows_absence_and_errors_are_three_results_and_counted_apart() {
+    let bench = Bench::new(from_fn(async |id: i64| match id {
+        1 => Ok(Some("one".to_owned())),
+        2 => Ok(None),
+        _ => Err(io::Error::other("the database is away")),
+    }));
+    assert_eq!(bench.load(1).await.unwrap().as_deref(), Some("one"));
+    assert_eq!(bench.load(2).await.unwrap(), None);
+    let error = bench.load(3).await.unwrap_err();
+    assert!(matches!(error, Error::Load(_)) && error.is_temporary());
+    let source = error.source().unwrap().to_string();
+    assert_eq!(source, "the database is away");
+    assert_eq!(bench.counted(), (3, 1, 1, 1, 0, 0, 0));
+    bench.all_places_are_free().await;
+}
+
+#[tokio::test]
+async fn c27_a_load_that_takes_too_long_is_an_error() {
+    let bench = Bench::new(from_fn(async |_: i64| {
+        std::future::pending::<Result<Option<String>, io::Error>>().await
+    }));
+    let mut load = Box::pin(bench.load(1));
+    assert!((&mut load).now_or_never().is_none());
+    bench.time.advance(TIMEOUT - Duration::from_millis(1));
+    assert!((&mut load).now_or_never().is_none());
+    bench.time.advance(Duration::from_millis(1));
+    let error = load.await.unwrap_err();
+    assert!(matches!(error, Error::LoadTimedOut { after } if after == TIMEOUT));
+    assert!(error.is_temporary());
+    assert_eq!(bench.counted(), (1, 0, 0, 0, 1, 0, 0));
+    bench.all_places_are_free().await;
+}
+
+#[tokio::test]
+async fn the_wait_for_a_place_is_not_part_of_the_time_out() {
+    let bench = Bench::new(from_fn(async |_: i64| {
+        std::future::pending::<Result<Option<String>, io::Error>>().await
+    }));
+    let mut first = Box::pin(join_all([bench.load(1), bench.load(2)]));
+    assert!((&mut first).now_or_never().is_none());
+    bench.time.advance(TIMEOUT - Duration::from_millis(200));
+    let mut waiting = Box::pin(bench.load(3));
+    assert!((&mut waiting).now_or_never().is_none());
+    bench.time.advance(Duration::from_millis(200));
+    assert!(first.await.iter().all(Result::is_err));
+    assert!((&mut waiting).now_or_never().is_none());
+    bench.time.advance(TIMEOUT - Duration::from_millis(1));
+    assert!((&mut waiting).now_or_never().is_none());
+    bench.time.advance(Duration::from_millis(1));
+    assert!(waiting.await.is_err());
+    assert_eq!(bench.counted(), (3, 0, 0, 0, 3, 0, 0));
+}
+
+#[tokio::test]
+async fn c32_a_panic_before_the_first_await_costs_that_load_alone() {
+    let bench = Bench::new(PanicsAtOnce);
+    for _ in 0..5 {
+        let error = bench.load(7).await.unwrap_err();
+        assert!(matches!(error, Error::LoadPanicked) && !error.is_temporary());
+        assert_eq!(bench.load(8).await.unwrap().as_deref(), Some("row"));
+    }
+    assert_eq!(bench.counted(), (10, 5, 0, 5, 0, 0, 5));
+    bench.all_places_are_free().await;
+}
+
+#[tokio::test]
+async fn c32_a_panic_within_a_load_costs_that_load_alone() {
+    let bench = Bench::new(from_fn(async |id: i64| {
+        tokio::task::yield_now().await;
+        if id == 7 {
+            panic!("after the first await");
+        }
+        Ok::<_, io::Error>(Some("row".to_owned()))
+    }));
+    for _ in 0..5 {
+        let error = bench.load(7).await.unwrap_err();
+        assert!(matches!(error, Error::LoadPanicked));
+        assert_eq!(bench.load(8).await.unwrap().as_deref(), Some("row"));
+    }
+    assert_eq!(bench.counted(), (10, 5, 0, 5, 0, 0, 5));
+    bench.all_places_are_free().await;
+}
+
+#[tokio::test]
+async fn a_load_that_finds_no_place_is_shed_and_never_begins() {
+    let begun = Arc::new(AtomicBool::new(false));
+    let bench = Bench::new(from_fn(async |_: i64| {
+        std::future::pending::<Result<Option<String>, io::Error>>().await
+    }));
+    let mut first = Box::pin(join_all([bench.load(1), bench.load(2)]));
+    assert!((&mut first).now_or_never().is_none());
+    let starting = || begun.store(true, Ordering::Relaxed);
+    let mut shed = Box::pin(bench.limited.load(&3, Share::Full, starting));
+    assert!((&mut shed).now_or_never().is_none());
+    bench.time.advance(Duration::from_millis(250));
+    let error = shed.await.unwrap_err();
+    assert!(matches!(error, Error::Shed { .. }) && error.is_temporary());
+    assert!(!begun.load(Ordering::Relaxed));
+    assert_eq!(bench.counts.loads.get(), 2);
+    assert_eq!(bench.counts.shed.get(), 1);
+}
+
+#[tokio::test]
+async fn who_starts_is_told_once_and_before_the_database_is_asked() {
+    let started = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&started);
+    let bench = Bench::new(from_fn(move |_: i64| {
+        let seen = seen.load(Ordering::SeqCst);
+        async move { Ok::<_, io::Error>(seen.then(|| "started".to_owned())) }
+    }));
+    let starting = || assert!(!started.swap(true, Ordering::SeqCst));
+    let row = bench.limited.load(&1, Share::Unlikely, starting).await;
+    assert_eq!(row.unwrap().as_deref(), Some("started"));
+}
+
+#[tokio::test]
+async fn places_come_back_from_loads_that_are_given_up() {
+    let bench = Bench::new(from_fn(async |_: i64| {
+        std::future::pending::<Result<Option<String>, io::Error>>().await
+    }));
+    for _ in 0..10 {
+        let mut loads = Box::pin(join_all((0..PLACES as i64).map(|id| bench.load(id))));
+        assert!((&mut loads).now_or_never().is_none());
+        drop(loads);
+        bench.all_places_are_free().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counts_are_exact_in_a_crowd() {
+    let bench = Arc::new(Bench::new(from_fn(async |id: i64| {
+        tokio::task::yield_now().await;
+        match id % 4 {
+            0 => Ok(Some("row".to_owned())),
+            1 => Ok(None),
+            2 => Err(BoxError::from("no")),
+            _ => panic!("no"),
+        }
+    })));
+    let loads = (0..400).map(|id| {
+        let bench = Arc::clone(&bench);
+        tokio::spawn(async move { bench.load(id).await })
+    });
+    for (id, loaded) in join_all(loads).await.into_iter().enumerate() {
+        match (id % 4, loaded.unwrap()) {
+            (0, Ok(Some(_))) | (1, Ok(None)) => {}
+            (2, Err(Error::Load(_))) | (3, Err(Error::LoadPanicked)) => {}
+            (_, other) => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(bench.counted(), (400, 100, 100, 200, 0, 0, 100));
+    bench.all_places_are_free().await;
+}
