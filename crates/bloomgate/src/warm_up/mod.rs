@@ -80,10 +80,7 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self {
-            next: MIN_BACKOFF,
-            clock,
-        }
+        Self { next: MIN_BACKOFF, clock }
     }
 
     pub(crate) async fn wait(&mut self) {

@@ -26,6 +26,9 @@ impl Statements {
     ) -> Result<Self, Error> {
         let what = format!("{table}.{column}");
         let (table, column) = (Quoted::table(table)?, Quoted::column(column)?);
+        // In full: SQLite takes a lone quoted name that is no column for a text, and a scan of a
+        // misspelt column would come to its end with that text as the only key.
+        let column = format!("{table}.{column}");
         let page_of = |condition: String| {
             format!("SELECT {column} FROM {table} WHERE {condition} ORDER BY {column} LIMIT {page}")
         };

@@ -15,7 +15,7 @@ use crate::key::Key;
 use crate::ports::{Scan, ScanCompleted, ScanFrom, Settled, Source};
 
 /// Keys in one query.
-const PAGE: u32 = 50_000;
+pub(super) const PAGE: u32 = 50_000;
 /// For statements that a killed predecessor left in a socket.
 const IN_A_SOCKET: Duration = Duration::from_secs(1);
 /// Between two looks at the running transactions.
@@ -23,6 +23,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The keys in one column of a PostgreSQL table. The column needs a unique index, so that a page
 /// is found without a scan; rows where it is NULL are passed over.
+///
+/// Equality of the column must be that of bytes: no `citext`, no `char(n)`, no nondeterministic
+/// collation. With those the database finds a row under spellings that the gate would refuse.
 pub struct PgTable<K> {
     pool: PgPool,
     sql: Statements,
@@ -44,20 +47,12 @@ impl<K> PgTable<K> {
     /// [`Error::Config`] if a name is empty or holds a NUL.
     pub fn new(pool: PgPool, table: &str, column: &str) -> Result<Self, Error> {
         let sql = Statements::new(table, column, "$1", PAGE)?;
-        Ok(Self {
-            pool,
-            sql,
-            clock: Clock::system(),
-            key: PhantomData,
-        })
+        Ok(Self { pool, sql, clock: Clock::system(), key: PhantomData })
     }
 
     /// One number about the running transactions.
     async fn ask(&self, sql: &'static str) -> Result<i64, SourceError> {
-        sqlx::query_scalar(sql)
-            .fetch_one(&self.pool)
-            .await
-            .map_err(|error| self.sql.failed(error))
+        sqlx::query_scalar(sql).fetch_one(&self.pool).await.map_err(|error| self.sql.failed(error))
     }
 }
 
@@ -81,19 +76,17 @@ where
 
     /// First a second for statements that are still in a socket, so that their transactions have
     /// begun; then until every transaction that has begun by then is over: the oldest one running
-    /// (`pg_snapshot_xmin`) is no older than the next one to begin was (`pg_snapshot_xmax`).
+    /// (`pg_snapshot_xmin`) is younger than one of our own (`pg_current_xact_id`). A snapshot's
+    /// `xmax` wouldn't do: it lies just past the last transaction that *ended*, and whoever runs
+    /// at or past it would be missed.
     fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
         Box::pin(async move {
             // The second counts from when the server answers.
             self.ask("SELECT 1::bigint").await?;
             self.clock.sleep(IN_A_SOCKET).await;
-            let horizon = self
-                .ask("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
-                .await?;
-            while self
-                .ask("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-                .await?
-                < horizon
+            let horizon = self.ask("SELECT pg_current_xact_id()::text::bigint").await?;
+            while self.ask("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").await?
+                <= horizon
             {
                 self.clock.sleep(LOOK_EVERY).await;
             }
@@ -112,9 +105,7 @@ where
                 Some(last) => sqlx::query_scalar(AssertSqlSafe(self.sql.next.clone())).bind(last),
             };
             Box::pin(async move {
-                page.fetch_all(&self.pool)
-                    .await
-                    .map_err(|error| self.sql.failed(error))
+                page.fetch_all(&self.pool).await.map_err(|error| self.sql.failed(error))
             })
         }))
     }

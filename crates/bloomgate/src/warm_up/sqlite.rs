@@ -13,10 +13,13 @@ use crate::key::Key;
 use crate::ports::{Scan, ScanCompleted, ScanFrom, Settled, Source};
 
 /// Keys in one query. A page takes a few milliseconds.
-const PAGE: u32 = 10_000;
+pub(super) const PAGE: u32 = 10_000;
 
 /// The keys in one column of an SQLite table. The column needs a unique index, so that a page is
 /// found without a scan; rows where it is NULL are passed over.
+///
+/// Equality of the column must be that of bytes: no `COLLATE NOCASE`, no `RTRIM`. With those the
+/// database finds a row under spellings that the gate would refuse.
 pub struct SqliteTable<K> {
     pool: SqlitePool,
     sql: Statements,
@@ -25,9 +28,7 @@ pub struct SqliteTable<K> {
 
 impl<K> fmt::Debug for SqliteTable<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SqliteTable")
-            .field(&self.sql.what())
-            .finish()
+        f.debug_tuple("SqliteTable").field(&self.sql.what()).finish()
     }
 }
 
@@ -37,11 +38,7 @@ impl<K> SqliteTable<K> {
     /// # Errors
     /// [`Error::Config`] if a name is empty or holds a NUL.
     pub fn new(pool: SqlitePool, table: &str, column: &str) -> Result<Self, Error> {
-        Ok(Self {
-            pool,
-            sql: Statements::new(table, column, "?1", PAGE)?,
-            key: PhantomData,
-        })
+        Ok(Self { pool, sql: Statements::new(table, column, "?1", PAGE)?, key: PhantomData })
     }
 }
 
@@ -68,10 +65,7 @@ where
         Box::pin(async move {
             let locked = self.pool.begin_with("BEGIN IMMEDIATE").await;
             let locked = locked.map_err(|error| self.sql.failed(error))?;
-            locked
-                .rollback()
-                .await
-                .map_err(|error| self.sql.failed(error))?;
+            locked.rollback().await.map_err(|error| self.sql.failed(error))?;
             Ok(Settled::Yes)
         })
     }
@@ -87,9 +81,7 @@ where
                 Some(last) => sqlx::query_scalar(AssertSqlSafe(self.sql.next.clone())).bind(last),
             };
             Box::pin(async move {
-                page.fetch_all(&self.pool)
-                    .await
-                    .map_err(|error| self.sql.failed(error))
+                page.fetch_all(&self.pool).await.map_err(|error| self.sql.failed(error))
             })
         }))
     }
