@@ -39,9 +39,7 @@ pub fn path(parameter: &'static str) -> PathKey {
 impl<K: ParseKey> ExtractKey<K> for PathKey {
     fn extract(&self, parts: &mut Parts) -> Option<K> {
         // The extractor only looks into the request, so it is ready at once.
-        let params = RawPathParams::from_request_parts(parts, &())
-            .now_or_never()?
-            .ok()?;
+        let params = RawPathParams::from_request_parts(parts, &()).now_or_never()?.ok()?;
         let (_, text) = params.iter().find(|(name, _)| *name == self.0)?;
         K::parse_key(text)
     }

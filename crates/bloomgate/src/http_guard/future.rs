@@ -30,27 +30,17 @@ pin_project! {
 
 impl<F> ResponseFuture<F> {
     pub(super) fn reply(response: Response) -> Self {
-        Self {
-            state: State::Reply {
-                response: Some(response),
-            },
-        }
+        Self { state: State::Reply { response: Some(response) } }
     }
 
     pub(super) fn pass(inner: F) -> Self {
-        Self {
-            state: State::Pass { inner },
-        }
+        Self { state: State::Pass { inner } }
     }
 
     pub(super) fn read(
         reading: impl Future<Output = Result<Response, Infallible>> + Send + 'static,
     ) -> Self {
-        Self {
-            state: State::Read {
-                reading: Box::pin(reading),
-            },
-        }
+        Self { state: State::Read { reading: Box::pin(reading) } }
     }
 }
 

@@ -43,9 +43,7 @@ impl<K, V, X: Clone> Clone for GuardLayer<K, V, X> {
 
 impl<K, V, X> fmt::Debug for GuardLayer<K, V, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardLayer")
-            .field("mode", &self.mode)
-            .finish_non_exhaustive()
+        f.debug_struct("GuardLayer").field("mode", &self.mode).finish_non_exhaustive()
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! # fn example(guard: Guard<i64, String>) -> Router {
 //! // The handler runs only for names that exist, and gets the row.
-//! let read_through = get(|Guarded(name): Guarded<String>| async move { Json((*name).clone()) });
+//! let read_through = get(|name: Guarded<String>| async move { Json(name) });
 //!
 //! Router::new()
 //!     .route("/names/{id}", read_through)
@@ -40,7 +40,9 @@ impl<K: Key, V: Value> Guard<K, V> {
     ///
     /// Only GET and HEAD are touched, and only if `key` finds a key in the request. Everything
     /// else goes to the handler as it came. A layer acts on the routes that were added before it:
-    /// use it with `route_layer`, after the route.
+    /// use it with `route_layer`, after the route. To guard one method of a path with several, give
+    /// it to that method alone, `get(show).route_layer(layer).put(change)`: on the whole path it
+    /// would also come before axum's 405 for a method that isn't there.
     pub fn layer<X: ExtractKey<K>>(&self, key: X) -> GuardLayer<K, V, X> {
         GuardLayer::new(self.clone(), key)
     }

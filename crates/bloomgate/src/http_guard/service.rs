@@ -33,18 +33,13 @@ impl<S, K, V, X> GuardService<S, K, V, X> {
 
 impl<S: Clone, K, V, X> Clone for GuardService<S, K, V, X> {
     fn clone(&self) -> Self {
-        Self {
-            inner: self.inner.clone(),
-            layer: Arc::clone(&self.layer),
-        }
+        Self { inner: self.inner.clone(), layer: Arc::clone(&self.layer) }
     }
 }
 
 impl<S: fmt::Debug, K, V, X> fmt::Debug for GuardService<S, K, V, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardService")
-            .field("inner", &self.inner)
-            .finish_non_exhaustive()
+        f.debug_struct("GuardService").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
@@ -71,9 +66,7 @@ where
         let (mut parts, body) = request.into_parts();
         let Some(key) = self.layer.key.extract(&mut parts) else {
             if self.layer.mode == Mode::ReadThrough {
-                parts
-                    .extensions
-                    .insert(NoKey(Arc::clone(&self.layer.not_found)));
+                parts.extensions.insert(NoKey(Arc::clone(&self.layer.not_found)));
             }
             return ResponseFuture::pass(self.inner.call(Request::from_parts(parts, body)));
         };
@@ -98,10 +91,8 @@ where
                 }
                 Ok(Answer::Absent(_)) => Ok((layer.not_found)()),
                 Err(error) => {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "the guard could not answer"
-                    );
+                    // The room that failed has told the log.
+                    tracing::debug!(%error, "the guard could not answer");
                     Ok((layer.on_error)(&error))
                 }
             }
