@@ -64,9 +64,20 @@ macro_rules! parse_integer {
 }
 parse_integer!(i8, i16, i32, i64, i128, u8, u16, u32, u64, u128);
 
+/// Any text of at most [`MAX_TEXT_KEY`] bytes without a NUL, which PostgreSQL can't store.
 impl ParseKey for String {
     fn parse_key(text: &str) -> Option<Self> {
-        (text.len() <= MAX_TEXT_KEY).then(|| text.to_owned())
+        (text.len() <= MAX_TEXT_KEY && !text.contains('\0')).then(|| text.to_owned())
+    }
+}
+
+/// The hyphenated form in lower case, and no other.
+#[cfg(feature = "uuid")]
+impl ParseKey for uuid::Uuid {
+    fn parse_key(text: &str) -> Option<Self> {
+        let id = uuid::Uuid::try_parse(text).ok()?;
+        let mut canonical = uuid::Uuid::encode_buffer();
+        (id.hyphenated().encode_lower(&mut canonical) == text).then_some(id)
     }
 }
 
@@ -76,12 +87,7 @@ mod tests {
 
     #[test]
     fn integers_have_one_spelling() {
-        for (text, value) in [
-            ("0", 0),
-            ("7", 7),
-            ("-1", -1),
-            ("9223372036854775807", i64::MAX),
-        ] {
+        for (text, value) in [("0", 0), ("7", 7), ("-1", -1), ("9223372036854775807", i64::MAX)] {
             assert_eq!(i64::parse_key(text), Some(value));
         }
         for text in [
@@ -107,6 +113,30 @@ mod tests {
             assert_eq!(i64::parse_key(text), None, "{text:?}");
         }
         assert_eq!(u32::parse_key("-1"), None);
+    }
+
+    #[test]
+    fn c46_text_with_a_nul_or_beyond_measure_is_no_key() {
+        assert_eq!(String::parse_key("a b"), Some("a b".to_owned()));
+        assert_eq!(String::parse_key("a\0b"), None);
+        assert!(String::parse_key(&"a".repeat(MAX_TEXT_KEY)).is_some());
+        assert!(String::parse_key(&"a".repeat(MAX_TEXT_KEY + 1)).is_none());
+    }
+
+    #[cfg(feature = "uuid")]
+    #[test]
+    fn uuids_have_one_spelling() {
+        let text = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+        assert!(uuid::Uuid::parse_key(text).is_some());
+        for other in [
+            text.to_uppercase(),
+            text.replace('-', ""),
+            format!("{{{text}}}"),
+            format!("urn:uuid:{text}"),
+            format!("{text} "),
+        ] {
+            assert_eq!(uuid::Uuid::parse_key(&other), None, "{other}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which gate the user asked for.
 
-use bloomgate_filter::{Hash, Rate};
+use bloomgate_filter::{Hash, Plan, Rate};
 
 use crate::error::Error;
 
@@ -54,21 +54,13 @@ impl Gate {
     /// rows that the source counts (at least 10,000), hashed with SipHash-1-3.
     #[must_use]
     pub fn bloom() -> Self {
-        Self {
-            capacity: Capacity::Counted,
-            rate: 0.001,
-            hash: Hash::SipHash13,
-            forced_open: false,
-        }
+        Self { capacity: Capacity::Counted, rate: 0.001, hash: Hash::SipHash13, forced_open: false }
     }
 
     /// No gate: every request passes, and nothing is warmed. For tests and comparisons.
     #[must_use]
     pub fn open() -> Self {
-        Self {
-            forced_open: true,
-            ..Self::bloom()
-        }
+        Self { forced_open: true, ..Self::bloom() }
     }
 
     /// Sizes the filter for this many ids. With more, no id is refused wrongly, but the
@@ -97,6 +89,10 @@ impl Gate {
 
     pub(crate) fn check(&self) -> Result<GateSettings, Error> {
         let rate = Rate::new(self.rate).map_err(|e| Error::Filter(e.into()))?;
+        if let Capacity::Fixed(items) = self.capacity {
+            // A plan that can't be made is refused now, not when the table has been read.
+            Plan::new(items, rate).map_err(|e| Error::Filter(e.into()))?;
+        }
         Ok(GateSettings {
             capacity: self.capacity,
             rate,

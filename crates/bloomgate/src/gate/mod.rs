@@ -24,7 +24,7 @@ use crate::key::KeyBytes;
 use crate::ports::{Standing, Token};
 
 pub use config::Gate;
-pub(crate) use config::GateSettings;
+pub(crate) use config::{Capacity, GateSettings};
 pub(crate) use generation::Generation;
 pub(crate) use open_writes::{LimitReached, OpenWrites};
 
@@ -96,10 +96,7 @@ impl LiveGate {
             certified: false,
             was_complete: false,
         };
-        let view = View {
-            doubt: evidence.doubt(),
-            ..View::default()
-        };
+        let view = View { doubt: evidence.doubt(), ..View::default() };
         Self {
             view: ArcSwap::from_pointee(view),
             evidence: Mutex::new(evidence),
@@ -184,28 +181,17 @@ impl LiveGate {
         let generation = Arc::new(Generation::new(number, plan, self.hash, &self.secret)?);
         let breaks = {
             let evidence = self.evidence.lock();
-            self.publish(&evidence, |view| {
-                view.building = Some(Arc::clone(&generation))
-            });
+            self.publish(&evidence, |view| view.building = Some(Arc::clone(&generation)));
             evidence.breaks
         };
-        self.open
-            .for_each_admitted(|key| generation.insert(key.as_slice()));
-        Ok(Building {
-            gate: Arc::clone(self),
-            generation,
-            breaks,
-        })
+        self.open.for_each_admitted(|key| generation.insert(key.as_slice()));
+        Ok(Building { gate: Arc::clone(self), generation, breaks })
     }
 
     /// The status of the gate, for the status document.
     pub(crate) fn snapshot(
         &self,
-    ) -> (
-        Option<Why>,
-        Option<Arc<Generation>>,
-        Option<Arc<Generation>>,
-    ) {
+    ) -> (Option<Why>, Option<Arc<Generation>>, Option<Arc<Generation>>) {
         let view = self.view.load_full();
         (view.doubt, view.serving.clone(), view.building.clone())
     }
@@ -218,6 +204,13 @@ impl LiveGate {
     /// True while a complete generation is in service whose standing was never broken.
     pub(crate) fn is_certified(&self) -> bool {
         self.evidence.lock().certified
+    }
+
+    /// The false-positive rate to expect of the generation in service at its present fill; 0
+    /// without one.
+    pub(crate) fn present_rate(&self) -> f64 {
+        let view = self.view.load();
+        view.serving.as_ref().map_or(0.0, |serving| serving.stats().present_false_positive_rate)
     }
 
     /// Replaces the view; the caller holds the evidence, so that replacements don't cross.
@@ -270,11 +263,7 @@ impl Drop for Building {
     fn drop(&mut self) {
         let evidence = self.gate.evidence.lock();
         self.gate.publish(&evidence, |view| {
-            if view
-                .building
-                .as_ref()
-                .is_some_and(|b| Arc::ptr_eq(b, &self.generation))
-            {
+            if view.building.as_ref().is_some_and(|b| Arc::ptr_eq(b, &self.generation)) {
                 view.building = None;
             }
         });

@@ -35,11 +35,7 @@ pub(crate) struct OpenWrites {
 
 impl OpenWrites {
     pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            by_key: Mutex::default(),
-            count: AtomicUsize::new(0),
-            limit,
-        }
+        Self { by_key: Mutex::default(), count: AtomicUsize::new(0), limit }
     }
 
     pub(crate) fn enter(
@@ -54,10 +50,7 @@ impl OpenWrites {
         }
         // Counted before it stands in the map: a reader that finds a count of 0 finds no entry.
         self.count.fetch_add(1, Ordering::SeqCst);
-        by_key
-            .entry(key)
-            .or_default()
-            .push(OpenWrite { write, admits });
+        by_key.entry(key).or_default().push(OpenWrite { write, admits });
         Ok(())
     }
 

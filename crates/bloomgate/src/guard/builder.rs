@@ -27,9 +27,9 @@ use crate::warm_up::Progress;
 
 /// Flights under way at a time, and waiters for the bulkhead: far more than a service that isn't
 /// drowning has, few enough to keep memory bounded.
-const MOST_FLIGHTS: usize = 16_384;
+pub(super) const MOST_FLIGHTS: usize = 16_384;
 /// Open writes at a time.
-const MOST_WRITES: usize = 10_000;
+pub(super) const MOST_WRITES: usize = 10_000;
 /// What a lease lives longer than the waits it must outlive.
 const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
@@ -64,9 +64,7 @@ pub struct Builder<K, V> {
 
 impl<K, V> fmt::Debug for Builder<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Builder").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -266,12 +264,7 @@ impl<K: Key, V: Value> Builder<K, V> {
         let counts = Arc::new(Counts::default());
         let shared = self.store.as_ref().map(|store| {
             let (store, counts) = (Arc::clone(store), Arc::clone(&counts.shared));
-            Arc::new(SharedCache::new(
-                store,
-                settings.store_budget,
-                clock.clone(),
-                counts,
-            ))
+            Arc::new(SharedCache::new(store, settings.store_budget, clock.clone(), counts))
         });
         if let Some(shared) = &shared
             && let Err(error) = shared.prepare().await
@@ -293,23 +286,14 @@ impl<K: Key, V: Value> Builder<K, V> {
 
         let forced_open = settings.gate.forced_open;
         let open_writes = OpenWrites::new(MOST_WRITES);
-        let gate = Arc::new(LiveGate::new(
-            settings.gate.hash,
-            secret,
-            forced_open,
-            open_writes,
-        ));
+        let gate = Arc::new(LiveGate::new(settings.gate.hash, secret, forced_open, open_writes));
         let limits = LocalLimits {
             values: settings.local_values,
             nulls: settings.local_nulls,
             stale_for: settings.stale_for,
         };
-        let near = Arc::new(Near::new(
-            Arc::clone(&gate),
-            limits,
-            clock.clone(),
-            Arc::clone(&counts),
-        ));
+        let near =
+            Arc::new(Near::new(Arc::clone(&gate), limits, clock.clone(), Arc::clone(&counts)));
         let bulkhead = BulkheadLimits {
             places: settings.places,
             unlikely: settings.unlikely_places,

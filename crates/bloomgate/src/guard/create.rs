@@ -22,10 +22,7 @@ pub struct Admit<K> {
 
 impl<K> Clone for Admit<K> {
     fn clone(&self) -> Self {
-        Self {
-            write: Arc::clone(&self.write),
-            key: PhantomData,
-        }
+        Self { write: Arc::clone(&self.write), key: PhantomData }
     }
 }
 
@@ -102,10 +99,7 @@ where
         begun: Mutex::new(Some(Vec::new())),
     });
     let running = Running::count(inner);
-    let run = run(Admit {
-        write: Arc::clone(&creation) as Arc<dyn AdmitKey>,
-        key: PhantomData,
-    });
+    let run = run(Admit { write: Arc::clone(&creation) as Arc<dyn AdmitKey>, key: PhantomData });
     in_own_task(async move {
         let _running = running;
         let outcome = run_within(&creation.inner, started, run).await;

@@ -63,9 +63,7 @@ impl<K, V> Clone for Guard<K, V> {
 
 impl<K, V> fmt::Debug for Guard<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard")
-            .field("name", &self.0.name)
-            .finish_non_exhaustive()
+        f.debug_struct("Guard").field("name", &self.0.name).finish_non_exhaustive()
     }
 }
 
@@ -137,8 +135,9 @@ impl<K: Key, V: Value> Guard<K, V> {
     /// # Errors
     /// The first error of any key.
     pub async fn get_many(&self, keys: &[K]) -> Result<Vec<Answer<V>>, Error> {
-        futures_util::stream::iter(keys)
-            .map(|key| self.get(key))
+        // By number: a closure that takes a reference makes a future that no task may be spawned with.
+        futures_util::stream::iter(0..keys.len())
+            .map(|number| self.get(&keys[number]))
             .buffered(self.0.settings.places)
             .try_collect()
             .await
@@ -266,11 +265,7 @@ impl<K: Key, V: Value> Guard<K, V> {
         if progress.keys() > 0 {
             reason.push_str(&format!("; {} keys read so far", progress.keys()));
         }
-        let shared = self
-            .0
-            .shared
-            .as_ref()
-            .and_then(|shared| shared.last_error());
+        let shared = self.0.shared.as_ref().and_then(|shared| shared.last_error());
         for problem in [progress.last_error(), shared].into_iter().flatten() {
             reason.push_str("; ");
             reason.push_str(&problem);
@@ -285,11 +280,7 @@ impl<K: Key, V: Value> Guard<K, V> {
         let (doubt, serving, building) = inner.gate.snapshot();
         let shown = serving.as_ref().or(building.as_ref());
         let stats = shown.map(|generation| generation.stats());
-        let state = if doubt.is_none() {
-            GateState::Closed
-        } else {
-            GateState::Open
-        };
+        let state = if doubt.is_none() { GateState::Closed } else { GateState::Open };
         Status {
             enabled: true,
             name: inner.name.to_string(),

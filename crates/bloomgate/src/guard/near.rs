@@ -44,10 +44,7 @@ impl<V: Send + Sync + 'static> Near<V> {
     /// that begins in between shows in one of the two.
     pub(crate) fn boarding(&self, key: &KeyBytes) -> Boarding {
         let generation = self.generations.current(key);
-        Boarding {
-            generation,
-            open: self.gate.open_writes().is_open(key),
-        }
+        Boarding { generation, open: self.gate.open_writes().is_open(key) }
     }
 
     /// True if no write of the key has begun or ended since, and none is open (rule A13).

@@ -53,11 +53,7 @@ impl<K: Key, V: Value> Inner<K, V> {
         let bytes = KeyBytes::of(key);
         match self.near.lookup(&bytes) {
             Some(Local::Value(value)) => {
-                return Ok(Answer::Found {
-                    value,
-                    tier: Tier::Local,
-                    stale: false,
-                });
+                return Ok(Answer::Found { value, tier: Tier::Local, stale: false });
             }
             Some(Local::Null) => return Ok(Answer::Absent(Tier::Local)),
             None => {}
@@ -71,19 +67,13 @@ impl<K: Key, V: Value> Inner<K, V> {
             }
             Boarded::Full => {
                 self.counts.loader.shed.add();
-                return Err(Error::Shed {
-                    waited: Duration::ZERO,
-                });
+                return Err(Error::Shed { waited: Duration::ZERO });
             }
         };
         // A flight that is lost without a word panicked outside the loader.
         match waiter.outcome().await.unwrap_or(Err(Error::LoadPanicked)) {
             Err(error) if error.is_temporary() => match self.near.stale(&bytes) {
-                Some(value) => Ok(Answer::Found {
-                    value,
-                    tier: Tier::Local,
-                    stale: true,
-                }),
+                Some(value) => Ok(Answer::Found { value, tier: Tier::Local, stale: true }),
                 None => Err(error),
             },
             outcome => outcome,
@@ -109,11 +99,7 @@ impl<K: Key, V: Value> Inner<K, V> {
                 Asked::Miss(leased) => lease = leased,
             }
         }
-        let share = if unlikely {
-            Share::Unlikely
-        } else {
-            Share::Full
-        };
+        let share = if unlikely { Share::Unlikely } else { Share::Full };
         let row = match self.loader.load(key, share, || ticket.start()).await {
             Ok(row) => row,
             Err(error) => {
@@ -127,17 +113,11 @@ impl<K: Key, V: Value> Inner<K, V> {
         };
         let (answer, ttl) = match row {
             Some(value) => {
-                let answer = Answer::Found {
-                    value: Arc::new(value),
-                    tier: Tier::Loader,
-                    stale: false,
-                };
+                let answer =
+                    Answer::Found { value: Arc::new(value), tier: Tier::Loader, stale: false };
                 (answer, self.shortened(self.settings.value_ttl))
             }
-            None => (
-                Answer::Absent(Tier::Loader),
-                self.shortened(self.settings.null_ttl),
-            ),
+            None => (Answer::Absent(Tier::Loader), self.shortened(self.settings.null_ttl)),
         };
         self.publish_near(&bytes, boarding, &answer, ttl);
         ticket.announce(Ok(answer.clone()));
@@ -164,9 +144,7 @@ impl<K: Key, V: Value> Inner<K, V> {
                 .then(|| Lease::on(shared, slot.clone()));
             let found = match &lease {
                 Some(lease) => {
-                    shared
-                        .get_or_lease(&slot, lease.token, self.settings.lease_ttl)
-                        .await
+                    shared.get_or_lease(&slot, lease.token, self.settings.lease_ttl).await
                 }
                 None => shared.get(&slot).await,
             };
@@ -212,11 +190,7 @@ impl<K: Key, V: Value> Inner<K, V> {
                     Some(value) => {
                         counts.value_hits.add();
                         let value = Arc::new(value);
-                        let answer = Answer::Found {
-                            value,
-                            tier: Tier::Shared,
-                            stale: false,
-                        };
+                        let answer = Answer::Found { value, tier: Tier::Shared, stale: false };
                         Understood::Hit(answer, ttl)
                     }
                     None => {
@@ -273,14 +247,9 @@ impl<K: Key, V: Value> Inner<K, V> {
             return lease.release().await;
         }
         let null = entry == Entry::Null;
-        let until = self
-            .clock
-            .unix_ms()
-            .saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-        match shared
-            .fill(&lease.slot, lease.token, entry, until, ttl)
-            .await
-        {
+        let until =
+            self.clock.unix_ms().saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        match shared.fill(&lease.slot, lease.token, entry, until, ttl).await {
             Ok(Filled::Stored) => {
                 if null {
                     self.counts.shared.nulls_stored.add();
@@ -319,12 +288,7 @@ struct Lease {
 
 impl Lease {
     fn on(shared: &Arc<SharedCache>, slot: SlotKey) -> Self {
-        Self {
-            shared: Arc::clone(shared),
-            slot,
-            token: Token::fresh(),
-            armed: true,
-        }
+        Self { shared: Arc::clone(shared), slot, token: Token::fresh(), armed: true }
     }
 
     /// It was never taken, or is gone.

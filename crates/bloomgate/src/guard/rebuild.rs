@@ -10,12 +10,17 @@ use super::near::Near;
 use crate::answer::Why;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, SourceError};
-use crate::gate::{GateSettings, LiveGate};
+use crate::gate::{Capacity, GateSettings, LiveGate};
 use crate::ports::{Source, Standing};
 use crate::warm_up::{self, Backoff, Progress};
 
 /// Longest wait for the number of keys, which a large table takes a while to count.
 const COUNT_WITHIN: Duration = Duration::from_secs(120);
+
+/// How often a gate in service is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How many times the false-positive rate asked for is too much.
+const OVERFULL: f64 = 2.0;
 
 type Asked = oneshot::Sender<Result<(), Error>>;
 
@@ -70,33 +75,33 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// Builds the first generation, and another whenever one is asked for or the one in service
-    /// lost its certificate; for ever.
+    /// Builds the first generation, and another whenever one is asked for, or the one in service
+    /// lost its certificate or has become too full; for ever.
     pub(crate) async fn run(mut self) {
         let mut asked: Vec<Asked> = Vec::new();
         // Since when writes that this instance wasn't told of may be under way.
         let mut unsettled_since = Some(self.started);
         let mut backoff = Backoff::new(self.clock.clone());
         loop {
-            if self
-                .standing
-                .wait_for(|standing| *standing == Standing::Current)
-                .await
-                .is_err()
-            {
+            if self.standing.wait_for(|standing| *standing == Standing::Current).await.is_err() {
                 return;
             }
             // Requests that are waiting by now share the scan that begins now.
             while let Ok(one) = self.requests.try_recv() {
                 asked.push(one);
             }
-            if self.gate.is_certified() && asked.is_empty() {
+            let overfull = self.settings.capacity == Capacity::Counted
+                && self.gate.present_rate() > OVERFULL * self.settings.rate.get();
+            if overfull {
+                tracing::warn!("the gate holds more ids than it is sized for; rebuilding larger");
+            } else if self.gate.is_certified() && asked.is_empty() {
                 tokio::select! {
                     one = self.requests.recv() => match one {
                         Some(one) => asked.push(one),
                         None => return,
                     },
                     () = lost(self.standing.clone()) => unsettled_since = Some(self.clock.now()),
+                    () = self.clock.sleep(LOOK_EVERY) => {}
                 }
                 continue;
             }
@@ -133,11 +138,7 @@ impl Builder {
         let counted = self.count().await;
         let capacity = self.settings.capacity.for_rows(counted);
         if counted > capacity {
-            tracing::warn!(
-                counted,
-                capacity,
-                "the gate is sized for fewer ids than there are"
-            );
+            tracing::warn!(counted, capacity, "the gate is sized for fewer ids than there are");
         }
         let refused = |error: bloomgate_filter::Error| Error::Filter(error.into());
         let plan = Plan::new(capacity, self.settings.rate).map_err(refused)?;
@@ -148,11 +149,7 @@ impl Builder {
         let _completed = warm_up::fill(&*self.source, insert, &self.progress, &self.clock).await;
         building.activate().map_err(Error::RebuildAbandoned)?;
         let number = generation.number();
-        tracing::info!(
-            generation = number,
-            keys = self.progress.keys(),
-            "the gate is closed"
-        );
+        tracing::info!(generation = number, keys = self.progress.keys(), "the gate is closed");
         Ok(())
     }
 
@@ -175,11 +172,7 @@ impl Builder {
 
 /// Resolves when the standing is lost; never, if it can't be.
 async fn lost(mut standing: watch::Receiver<Standing>) {
-    if standing
-        .wait_for(|standing| *standing != Standing::Current)
-        .await
-        .is_err()
-    {
+    if standing.wait_for(|standing| *standing != Standing::Current).await.is_err() {
         std::future::pending::<()>().await;
     }
 }

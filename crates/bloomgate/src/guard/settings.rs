@@ -52,56 +52,30 @@ impl Settings {
 
     /// The least that a lease must live for: all waits between taking and filling it.
     pub(crate) fn longest_fill(&self) -> Duration {
-        self.store_budget * 2 + self.queue_timeout + self.load_timeout
+        // Nothing has been checked yet when this is first asked for.
+        let asking = self.store_budget.saturating_mul(2);
+        asking.saturating_add(self.queue_timeout).saturating_add(self.load_timeout)
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
         let within = |field, value: Duration, least: Duration, most: Duration| {
             if value < least || value > most {
                 let problem = format!("{value:?} is not between {least:?} and {most:?}");
-                return Err(Error::config(
-                    field,
-                    problem,
-                    "give a duration in that range",
-                ));
+                return Err(Error::config(field, problem, "give a duration in that range"));
             }
             Ok(())
         };
         let millisecond = Duration::from_millis(1);
         within("value_ttl", self.value_ttl, millisecond, LONGEST_TTL)?;
         within("null_ttl", self.null_ttl, millisecond, LONGEST_TTL)?;
-        within(
-            "store_budget",
-            self.store_budget,
-            millisecond,
-            Duration::from_secs(60),
-        )?;
-        within(
-            "load_timeout",
-            self.load_timeout,
-            millisecond,
-            LONGEST_WINDOW,
-        )?;
-        within(
-            "queue_timeout",
-            self.queue_timeout,
-            Duration::ZERO,
-            LONGEST_WINDOW,
-        )?;
-        within(
-            "write_window",
-            self.write_window,
-            SHORTEST_WINDOW,
-            LONGEST_WINDOW,
-        )?;
+        within("store_budget", self.store_budget, millisecond, Duration::from_secs(60))?;
+        within("load_timeout", self.load_timeout, millisecond, LONGEST_WINDOW)?;
+        within("queue_timeout", self.queue_timeout, Duration::ZERO, LONGEST_WINDOW)?;
+        within("write_window", self.write_window, SHORTEST_WINDOW, LONGEST_WINDOW)?;
         within("stale_for", self.stale_for, Duration::ZERO, LONGEST_TTL)?;
         if !(0.0..1.0).contains(&self.jitter) {
             let problem = format!("{} is not in 0 ≤ jitter < 1", self.jitter);
-            return Err(Error::config(
-                "jitter",
-                problem,
-                "0.1 takes up to a tenth off each time",
-            ));
+            return Err(Error::config("jitter", problem, "0.1 takes up to a tenth off each time"));
         }
         for (field, value) in [
             ("loads", self.places as u64),
@@ -110,23 +84,13 @@ impl Settings {
             ("local_nulls", self.local_nulls),
         ] {
             if value == 0 {
-                return Err(Error::config(
-                    field,
-                    "0 would let nothing through",
-                    "give at least 1",
-                ));
+                return Err(Error::config(field, "0 would let nothing through", "give at least 1"));
             }
         }
         if self.unlikely_places > self.places {
-            let problem = format!(
-                "{} is more than the {} places in all",
-                self.unlikely_places, self.places
-            );
-            return Err(Error::config(
-                "unlikely_loads",
-                problem,
-                "give at most as many as loads",
-            ));
+            let problem =
+                format!("{} is more than the {} places in all", self.unlikely_places, self.places);
+            return Err(Error::config("unlikely_loads", problem, "give at most as many as loads"));
         }
         if self.lease_ttl < self.longest_fill() {
             let problem = format!(
@@ -135,22 +99,14 @@ impl Settings {
                 self.lease_ttl,
                 self.longest_fill()
             );
-            return Err(Error::config(
-                "lease_ttl",
-                problem,
-                "leave it out, or give a longer one",
-            ));
+            return Err(Error::config("lease_ttl", problem, "leave it out, or give a longer one"));
         }
         if self.store_budget * 2 > self.write_window - self.run_for() {
             let problem = format!(
                 "{:?} leaves a write no time to end within the window of {:?}",
                 self.store_budget, self.write_window
             );
-            return Err(Error::config(
-                "store_budget",
-                problem,
-                "shorten it or widen write_window",
-            ));
+            return Err(Error::config("store_budget", problem, "shorten it or widen write_window"));
         }
         Ok(())
     }

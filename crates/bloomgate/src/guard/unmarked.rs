@@ -26,10 +26,7 @@ pub(crate) struct Unmarked {
 
 impl Unmarked {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self {
-            state: Mutex::default(),
-            clock,
-        }
+        Self { state: Mutex::default(), clock }
     }
 
     pub(crate) fn add(&self, key: KeyBytes, until: Moment) {

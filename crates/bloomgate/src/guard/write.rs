@@ -49,9 +49,7 @@ where
     E: Send + 'static,
 {
     // A task that ends without a result was lost in a panic, or with its runtime.
-    tokio::spawn(write.in_current_span())
-        .await
-        .unwrap_or(Err(WriteError::Panicked))
+    tokio::spawn(write.in_current_span()).await.unwrap_or(Err(WriteError::Panicked))
 }
 
 pub(super) async fn write<K, V, T, E, F>(
@@ -72,9 +70,7 @@ where
     let started = inner.clock.now();
     in_own_task(async move {
         let _running = Running::count(&inner);
-        let begun = Begun::begin(&inner, key, kind, started)
-            .await
-            .map_err(WriteError::Begin)?;
+        let begun = Begun::begin(&inner, key, kind, started).await.map_err(WriteError::Begin)?;
         let outcome = run_within(&inner, started, run).await;
         conclude(vec![begun], is_known(&outcome)).await;
         outcome
@@ -92,11 +88,7 @@ where
     F: Future<Output = Result<T, E>>,
 {
     let after = inner.settings.run_for();
-    match inner
-        .clock
-        .timeout_at(started + after, AssertUnwindSafe(run).catch_unwind())
-        .await
-    {
+    match inner.clock.timeout_at(started + after, AssertUnwindSafe(run).catch_unwind()).await {
         Ok(Ok(Ok(done))) => Ok(done),
         Ok(Ok(Err(error))) => Err(WriteError::Run(error)),
         Ok(Err(_panic)) => {
@@ -157,13 +149,7 @@ impl<K: Key, V: Value> Begun<K, V> {
             return Err(AdmitError::TooManyOpen { open: full.limit });
         }
         // From here on, dropping this future leaves the write open rather than forgotten.
-        let begun = Self {
-            inner: Arc::clone(inner),
-            key,
-            write,
-            deadline,
-            open: true,
-        };
+        let begun = Self { inner: Arc::clone(inner), key, write, deadline, open: true };
         // Rule A3, at Begin.
         inner.near.moved(&begun.key);
         match begun.tell_everyone(started).await {
@@ -180,9 +166,7 @@ impl<K: Key, V: Value> Begun<K, V> {
     async fn tell_everyone(&self, started: Moment) -> Result<(), AdmitError> {
         let inner = &*self.inner;
         let by = started + inner.settings.run_for();
-        let announced = inner
-            .clock
-            .timeout_at(by, inner.backplane.announce(&self.key, self.write));
+        let announced = inner.clock.timeout_at(by, inner.backplane.announce(&self.key, self.write));
         let announced = match announced.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(AdmitError::Announcing(error)),
@@ -237,10 +221,7 @@ impl<K: Key, V: Value> Begun<K, V> {
     pub(super) async fn end(mut self) {
         let inner = Arc::clone(&self.inner);
         if let Some(shared) = &inner.shared
-            && shared
-                .unmark(&inner.slot(&self.key), self.write)
-                .await
-                .is_err()
+            && shared.unmark(&inner.slot(&self.key), self.write).await.is_err()
         {
             // What stands at the server is unknown. The outcome of the write isn't, so its caller
             // needn't wait; the key stays open here until the mark must be gone.
@@ -253,12 +234,7 @@ impl<K: Key, V: Value> Begun<K, V> {
         inner.counts.writes.ended.add();
         let told = inner.backplane.conclude(&self.key, self.write);
         // The log's budget is the shared cache's: it is the same server.
-        if inner
-            .clock
-            .timeout(inner.settings.store_budget, told)
-            .await
-            .is_err()
-        {
+        if inner.clock.timeout(inner.settings.store_budget, told).await.is_err() {
             tracing::debug!("the end of a write was not made known in time");
         }
     }
