@@ -57,9 +57,7 @@ impl BloomFilter {
     ///
     /// [`Error::OutOfMemory`] if the allocator refuses.
     pub fn new(plan: Plan, hasher: KeyedHasher) -> Result<Self, Error> {
-        let refused = Error::OutOfMemory {
-            bytes: plan.bytes(),
-        };
+        let refused = Error::OutOfMemory { bytes: plan.bytes() };
         let Ok(count) = usize::try_from(plan.blocks()) else {
             return Err(refused);
         };
@@ -68,12 +66,7 @@ impl BloomFilter {
             return Err(refused);
         }
         blocks.resize_with(count, || Block(Default::default()));
-        Ok(Self {
-            blocks: blocks.into_boxed_slice(),
-            hasher,
-            plan,
-            tally: Tally::default(),
-        })
+        Ok(Self { blocks: blocks.into_boxed_slice(), hasher, plan, tally: Tally::default() })
     }
 
     /// Adds `key`, given as canonical bytes. `true` if that set a bit which was 0.
@@ -165,8 +158,7 @@ impl BloomFilter {
     /// nobody can tell. Constant time.
     pub fn estimated_items(&self) -> Option<u64> {
         let (_, set_bits) = self.tally.totals();
-        self.plan
-            .estimated_items(set_bits as f64 / self.plan.bits() as f64)
+        self.plan.estimated_items(set_bits as f64 / self.plan.bits() as f64)
     }
 
     /// The plan that gave the filter its size.

@@ -121,51 +121,21 @@ mod tests {
     #[test]
     fn every_message_names_its_field_and_a_fix() {
         let cases = [
-            (
-                Error::RateOutOfRange { value: f64::NAN },
-                "false_positive_rate",
-            ),
+            (Error::RateOutOfRange { value: f64::NAN }, "false_positive_rate"),
             (Error::RateTooSmall { value: 5e-324 }, "false_positive_rate"),
-            (
-                Error::HashTooNarrow {
-                    items: 1,
-                    rate: 0.1,
-                },
-                "false_positive_rate",
-            ),
-            (
-                Error::TooLarge {
-                    items: 1,
-                    rate: 0.1,
-                    bytes: 77,
-                },
-                "items",
-            ),
+            (Error::HashTooNarrow { items: 1, rate: 0.1 }, "false_positive_rate"),
+            (Error::TooLarge { items: 1, rate: 0.1, bytes: 77 }, "items"),
             (Error::OutOfMemory { bytes: 77 }, "items"),
             (Error::SecretTooShort { bytes: 3 }, "secret"),
             (Error::SecretNotHex, "secret"),
-            (
-                Error::SecretNotInEnvironment {
-                    variable: "V".into(),
-                },
-                "secret",
-            ),
-            (
-                Error::NoRandomness {
-                    reason: "none".into(),
-                },
-                "secret",
-            ),
+            (Error::SecretNotInEnvironment { variable: "V".into() }, "secret"),
+            (Error::NoRandomness { reason: "none".into() }, "secret"),
         ];
         for (error, field) in cases {
             let text = error.to_string();
             assert!(text.starts_with(field), "{text}");
             assert!(text.contains("give") || text.contains("set"), "{text}");
         }
-        assert!(
-            Error::OutOfMemory { bytes: 77 }
-                .to_string()
-                .contains("77 bytes")
-        );
+        assert!(Error::OutOfMemory { bytes: 77 }.to_string().contains("77 bytes"));
     }
 }

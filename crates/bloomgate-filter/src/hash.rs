@@ -125,10 +125,7 @@ impl KeyedHasher {
             }
             GenerationKey::Xxh3(key) => {
                 let h = xxh3_128_with_secret(bytes, &**key);
-                KeyHash {
-                    block: (h >> 64) as u64,
-                    bits: h as u64,
-                }
+                KeyHash { block: (h >> 64) as u64, bits: h as u64 }
             }
         }
     }

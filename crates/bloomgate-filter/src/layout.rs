@@ -73,13 +73,7 @@ mod tests {
                 assert!(index < blocks, "{index} of {blocks}");
             }
             let first = block_index(KeyHash { block: 0, bits: 0 }, blocks);
-            let last = block_index(
-                KeyHash {
-                    block: u64::MAX,
-                    bits: 0,
-                },
-                blocks,
-            );
+            let last = block_index(KeyHash { block: u64::MAX, bits: 0 }, blocks);
             assert_eq!((first, last), (0, blocks - 1));
         }
     }
@@ -91,25 +85,16 @@ mod tests {
         for (position, distance) in [(0, 0), (63, 0), (5, 31), (40, 31)] {
             bits = (bits << 11) | (position << 5) | distance;
         }
-        let picks = picks(KeyHash {
-            block: 0,
-            bits: (bits << 16) | 0xffff,
-        });
+        let picks = picks(KeyHash { block: 0, bits: (bits << 16) | 0xffff });
         let masks = [(0, 1), (63, 0), (5, 37), (40, 8)].map(|(a, b)| (1 << a) | (1 << b));
-        assert_eq!(
-            picks,
-            [(0, masks[0]), (3, masks[1]), (4, masks[2]), (7, masks[3])]
-        );
+        assert_eq!(picks, [(0, masks[0]), (3, masks[1]), (4, masks[2]), (7, masks[3])]);
     }
 
     #[test]
     fn every_two_bits_of_a_word_can_be_chosen() {
         let mut ways = std::collections::HashMap::new();
         for choice in 0..2048 {
-            let [(_, mask), ..] = picks(KeyHash {
-                block: 0,
-                bits: choice << 49,
-            });
+            let [(_, mask), ..] = picks(KeyHash { block: 0, bits: choice << 49 });
             *ways.entry(mask).or_insert(0) += 1;
         }
         assert_eq!(ways.len(), 64 * 63 / 2);
@@ -135,10 +120,7 @@ mod tests {
     fn chi_square(counts: &[u32]) -> f64 {
         let total: u32 = counts.iter().sum();
         let expected = f64::from(total) / counts.len() as f64;
-        counts
-            .iter()
-            .map(|&count| (f64::from(count) - expected).powi(2) / expected)
-            .sum()
+        counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
     }
 
     /// The bound that a chi-square of `cells - 1` degrees of freedom exceeds about once in 10^6.

@@ -130,23 +130,12 @@ impl Plan {
         }
         let bytes = u128::from(enough) * u128::from(BLOCK_BYTES);
         if bytes > isize::MAX as u128 {
-            return Err(Error::TooLarge {
-                items,
-                rate: rate.0,
-                bytes,
-            });
+            return Err(Error::TooLarge { items, rate: rate.0, bytes });
         }
         if items as f64 / HASHES > rate.0 / 10.0 {
-            return Err(Error::HashTooNarrow {
-                items,
-                rate: rate.0,
-            });
+            return Err(Error::HashTooNarrow { items, rate: rate.0 });
         }
-        Ok(Self {
-            items,
-            rate,
-            blocks: enough,
-        })
+        Ok(Self { items, rate, blocks: enough })
     }
 
     /// The number of items planned for.

@@ -27,9 +27,7 @@ impl Tally {
         let stripe = &self.0[block as usize % STRIPES];
         stripe.inserts.fetch_add(1, Ordering::Relaxed);
         if set_bits > 0 {
-            stripe
-                .set_bits
-                .fetch_add(u64::from(set_bits), Ordering::Relaxed);
+            stripe.set_bits.fetch_add(u64::from(set_bits), Ordering::Relaxed);
         }
     }
 

@@ -101,11 +101,9 @@ impl<V> Answer<V> {
 impl<V> Clone for Answer<V> {
     fn clone(&self) -> Self {
         match self {
-            Answer::Found { value, tier, stale } => Answer::Found {
-                value: Arc::clone(value),
-                tier: *tier,
-                stale: *stale,
-            },
+            Answer::Found { value, tier, stale } => {
+                Answer::Found { value: Arc::clone(value), tier: *tier, stale: *stale }
+            }
             Answer::Absent(tier) => Answer::Absent(*tier),
         }
     }

@@ -68,9 +68,7 @@ impl Clock {
     /// The system's clocks, through tokio's timer.
     #[must_use]
     pub fn system() -> Self {
-        Self(Arc::new(System {
-            origin: tokio::time::Instant::now(),
-        }))
+        Self(Arc::new(System { origin: tokio::time::Instant::now() }))
     }
 
     /// A clock on a source of your own.
@@ -149,9 +147,7 @@ impl TimeSource for System {
     }
 
     fn unix_ms(&self) -> u64 {
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
@@ -180,14 +176,8 @@ struct ManualState {
 
 impl ManualTime {
     fn new() -> Self {
-        let state = ManualState {
-            elapsed: Duration::ZERO,
-            unix_ms: 1_577_836_800_000,
-        };
-        Self {
-            state: Arc::new(Mutex::new(state)),
-            ticks: watch::Sender::new(Duration::ZERO),
-        }
+        let state = ManualState { elapsed: Duration::ZERO, unix_ms: 1_577_836_800_000 };
+        Self { state: Arc::new(Mutex::new(state)), ticks: watch::Sender::new(Duration::ZERO) }
     }
 
     /// Moves both clocks forward and wakes whoever waited for it.
@@ -236,11 +226,7 @@ mod tests {
         let (clock, time) = Clock::manual();
         let waiting = tokio::spawn({
             let clock = clock.clone();
-            async move {
-                clock
-                    .timeout(Duration::from_secs(5), std::future::pending::<()>())
-                    .await
-            }
+            async move { clock.timeout(Duration::from_secs(5), std::future::pending::<()>()).await }
         });
         tokio::task::yield_now().await;
         time.advance(Duration::from_millis(4_999));

@@ -61,11 +61,7 @@ impl Error {
         problem: impl Into<String>,
         fix: &'static str,
     ) -> Self {
-        Self::Config {
-            field,
-            problem: problem.into(),
-            fix,
-        }
+        Self::Config { field, problem: problem.into(), fix }
     }
 
     pub(crate) fn load(source: impl Into<BoxError>) -> Self {
@@ -116,11 +112,7 @@ impl StoreError {
     /// hold a password.
     #[must_use]
     pub fn new(fault: StoreFault, message: impl Into<String>) -> Self {
-        Self {
-            fault,
-            message: message.into(),
-            source: None,
-        }
+        Self { fault, message: message.into(), source: None }
     }
 
     /// Adds the error below this one.
@@ -157,10 +149,7 @@ impl SourceError {
     /// An error that says what was being read.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            source: None,
-        }
+        Self { message: message.into(), source: None }
     }
 
     /// Adds the error below this one.

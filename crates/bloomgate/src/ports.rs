@@ -29,13 +29,11 @@ impl Token {
     #[must_use]
     pub fn to_hex(self) -> String {
         use fmt::Write as _;
-        self.0
-            .iter()
-            .fold(String::with_capacity(32), |mut text, byte| {
-                // Writing to a String can't fail.
-                let _ = write!(text, "{byte:02x}");
-                text
-            })
+        self.0.iter().fold(String::with_capacity(32), |mut text, byte| {
+            // Writing to a String can't fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
     }
 }
 

@@ -29,11 +29,7 @@ impl std::fmt::Display for Quoted {
 fn quote(field: &'static str, name: &str) -> Result<String, Error> {
     if name.is_empty() || name.contains('\0') {
         let problem = format!("{name:?} can't be a name");
-        return Err(Error::config(
-            field,
-            problem,
-            "give a name that isn't empty and holds no NUL",
-        ));
+        return Err(Error::config(field, problem, "give a name that isn't empty and holds no NUL"));
     }
     Ok(format!("\"{}\"", name.replace('"', "\"\"")))
 }
@@ -44,18 +40,9 @@ mod tests {
 
     #[test]
     fn names_are_quoted_whatever_they_hold() {
-        assert_eq!(
-            Quoted::table("products").unwrap().to_string(),
-            r#""products""#
-        );
-        assert_eq!(
-            Quoted::table("shop.products").unwrap().to_string(),
-            r#""shop"."products""#
-        );
-        assert_eq!(
-            Quoted::column(r#"i"d; --"#).unwrap().to_string(),
-            r#""i""d; --""#
-        );
+        assert_eq!(Quoted::table("products").unwrap().to_string(), r#""products""#);
+        assert_eq!(Quoted::table("shop.products").unwrap().to_string(), r#""shop"."products""#);
+        assert_eq!(Quoted::column(r#"i"d; --"#).unwrap().to_string(), r#""i""d; --""#);
         for name in ["", "a\0b"] {
             assert!(Quoted::column(name).is_err());
         }

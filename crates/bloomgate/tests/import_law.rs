@@ -93,9 +93,9 @@ fn imports_run_one_way() {
         let inside = file.strip_prefix(&root).unwrap();
         let module = inside.components().next().unwrap().as_os_str().to_str().unwrap();
         let module = module.trim_end_matches(".rs");
-        let is_test = inside.components().any(|part| {
-            part.as_os_str().to_str().is_some_and(|part| part.starts_with("tests"))
-        });
+        let is_test = inside
+            .components()
+            .any(|part| part.as_os_str().to_str().is_some_and(|part| part.starts_with("tests")));
         if module == "lib" || module == "testing" || is_test {
             continue;
         }

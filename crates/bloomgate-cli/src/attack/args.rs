@@ -124,10 +124,7 @@ fn exponent(text: &str) -> Result<f64, String> {
 
 fn id_range(text: &str) -> Result<IdRange, String> {
     let parsed = text.split_once('-').and_then(|(first, last)| {
-        Some(IdRange {
-            first: first.parse().ok()?,
-            last: last.parse().ok()?,
-        })
+        Some(IdRange { first: first.parse().ok()?, last: last.parse().ok()? })
     });
     match parsed {
         Some(range) if range.first > range.last => {
@@ -150,10 +147,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     } else {
         (text, 1.0)
     };
-    match number
-        .parse::<f64>()
-        .map(|number| number * seconds_per_unit)
-    {
+    match number.parse::<f64>().map(|number| number * seconds_per_unit) {
         Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => {
             Ok(Duration::from_secs_f64(seconds))
         }
@@ -187,13 +181,7 @@ mod tests {
 
     #[test]
     fn id_ranges_are_inclusive_and_ordered() {
-        assert_eq!(
-            id_range("1-100000"),
-            Ok(IdRange {
-                first: 1,
-                last: 100_000
-            })
-        );
+        assert_eq!(id_range("1-100000"), Ok(IdRange { first: 1, last: 100_000 }));
         assert_eq!(id_range("7-7"), Ok(IdRange { first: 7, last: 7 }));
         for wrong in ["", "7", "-", "9-8", "-1-5", "a-b", "1-9223372036854775808"] {
             assert!(id_range(wrong).is_err(), "{wrong:?}");

@@ -35,10 +35,7 @@ pub(crate) enum Error {
 impl Error {
     /// An error about one flag.
     pub(crate) fn flag(flag: &'static str, problem: impl Into<String>) -> Self {
-        Error::Flag {
-            flag,
-            problem: problem.into(),
-        }
+        Error::Flag { flag, problem: problem.into() }
     }
 }
 

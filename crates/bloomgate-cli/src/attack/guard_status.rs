@@ -99,11 +99,7 @@ impl GuardStatus {
 }
 
 fn per_1000(count: u64, of: u64) -> f64 {
-    if of == 0 {
-        0.0
-    } else {
-        count as f64 * 1000.0 / of as f64
-    }
+    if of == 0 { 0.0 } else { count as f64 * 1000.0 / of as f64 }
 }
 
 /// Where the document is, resolved and checked.
@@ -126,12 +122,7 @@ impl GuardReader {
             .path()
             .parse()
             .map_err(|_| Error::flag("--guard-url", "the path can't be sent; percent-encode it"))?;
-        Ok(Self {
-            address,
-            host: target.host_header()?,
-            path,
-            timeout,
-        })
+        Ok(Self { address, host: target.host_header()?, path, timeout })
     }
 
     /// Asks once, over a connection of its own.
@@ -139,9 +130,7 @@ impl GuardReader {
         let mut request: Asked = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = self.path.clone();
         request.headers_mut().insert(HOST, self.host.clone());
-        request
-            .headers_mut()
-            .insert(ACCEPT, HeaderValue::from_static("application/json"));
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         let mut link = Link::open(self.address, self.timeout).await?;
         match link.read(request, LARGEST).await? {
             (200, document) => GuardStatus::parse(&document),
@@ -166,25 +155,16 @@ mod tests {
     #[test]
     fn changes_are_per_thousand_attack_requests() {
         let change = status(BEFORE).change(&status(AFTER), 2000).unwrap();
-        assert_eq!(
-            (change.absent_loads, change.absent_loads_per_1000),
-            (2, 1.0)
-        );
+        assert_eq!((change.absent_loads, change.absent_loads_per_1000), (2, 1.0));
         assert_eq!((change.refused, change.refused_per_1000), (999, 499.5));
         assert_eq!((change.loads, change.errors), (Some(13), Some(1)));
-        assert_eq!(
-            (change.shed, change.timeouts, change.enabled),
-            (Some(2), Some(3), Some(true))
-        );
+        assert_eq!((change.shed, change.timeouts, change.enabled), (Some(2), Some(3), Some(true)));
     }
 
     #[test]
     fn no_attack_requests_give_no_infinity() {
         let change = status(BEFORE).change(&status(AFTER), 0).unwrap();
-        assert_eq!(
-            (change.absent_loads_per_1000, change.refused_per_1000),
-            (0.0, 0.0)
-        );
+        assert_eq!((change.absent_loads_per_1000, change.refused_per_1000), (0.0, 0.0));
     }
 
     #[test]
@@ -196,10 +176,7 @@ mod tests {
     fn extra_counters_may_be_missing_but_not_the_two_that_matter() {
         let least = r#"{"counts":{"refused":1,"loader":{"absent":2}}}"#;
         let change = status(least).change(&status(least), 10).unwrap();
-        assert_eq!(
-            (change.loads, change.enabled, change.refused),
-            (None, None, 0)
-        );
+        assert_eq!((change.loads, change.enabled, change.refused), (None, None, 0));
         for wrong in [
             "",
             "[]",

@@ -40,11 +40,7 @@ impl Permutation {
         for (round, slot) in (0..).zip(&mut keys) {
             *slot = mix(key ^ mix(round));
         }
-        Self {
-            size,
-            half_bits: bits.div_ceil(2),
-            keys,
-        }
+        Self { size, half_bits: bits.div_ceil(2), keys }
     }
 
     /// Where `index` goes. `index` must be below the size.
@@ -202,10 +198,7 @@ mod tests {
 
     #[test]
     fn the_widest_range_is_served() {
-        let range = IdRange {
-            first: 0,
-            last: i64::MAX as u64,
-        };
+        let range = IdRange { first: 0, last: i64::MAX as u64 };
         let ids = OrdinaryIds::new(range, 1.0, 1).unwrap();
         assert!((0..1000).all(|index| ids.get(index) <= range.last));
     }
@@ -218,26 +211,16 @@ mod tests {
             sixteenths[((ids.get(index) - RANDOM_FLOOR - 1) >> 58) as usize] += 1;
         }
         // 1,000 each are expected with a deviation of 31; the seed is fixed.
-        assert!(
-            sixteenths.iter().all(|n| (850..1150).contains(n)),
-            "{sixteenths:?}"
-        );
+        assert!(sixteenths.iter().all(|n| (850..1150).contains(n)), "{sixteenths:?}");
     }
 
     #[test]
     fn a_seed_decides_everything() {
-        let range = IdRange {
-            first: 1,
-            last: 1000,
-        };
+        let range = IdRange { first: 1, last: 1000 };
         let draw = |seed| -> Vec<u64> {
-            let (attack, ordinary) = (
-                AttackIds::random(seed),
-                OrdinaryIds::new(range, 1.0, seed).unwrap(),
-            );
-            (0..100)
-                .flat_map(|index| [attack.get(index), ordinary.get(index)])
-                .collect()
+            let (attack, ordinary) =
+                (AttackIds::random(seed), OrdinaryIds::new(range, 1.0, seed).unwrap());
+            (0..100).flat_map(|index| [attack.get(index), ordinary.get(index)]).collect()
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
@@ -245,10 +228,7 @@ mod tests {
 
     #[test]
     fn popularity_follows_the_exponent() {
-        let range = IdRange {
-            first: 1,
-            last: 100,
-        };
+        let range = IdRange { first: 1, last: 100 };
         let most = |exponent| {
             let ids = OrdinaryIds::new(range, exponent, 3).unwrap();
             let mut counts: HashMap<u64, u32> = HashMap::new();
@@ -265,9 +245,6 @@ mod tests {
     #[test]
     fn sequential_ids_count_upward() {
         let ids = AttackIds::Sequential(1001);
-        assert_eq!(
-            (0..3).map(|index| ids.get(index)).collect::<Vec<_>>(),
-            [1001, 1002, 1003]
-        );
+        assert_eq!((0..3).map(|index| ids.get(index)).collect::<Vec<_>>(), [1001, 1002, 1003]);
     }
 }

@@ -53,17 +53,10 @@ impl Link {
     pub(crate) async fn open(address: SocketAddr, timeout: Duration) -> io::Result<Self> {
         let stream = tokio::time::timeout(timeout, TcpStream::connect(address)).await??;
         stream.set_nodelay(true)?;
-        let (sender, connection) = handshake(TokioIo::new(stream))
-            .await
-            .map_err(io::Error::other)?;
+        let (sender, connection) =
+            handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         let timer = Box::pin(tokio::time::sleep(timeout));
-        Ok(Self {
-            sender,
-            connection: Some(connection),
-            timeout,
-            timer,
-            served: 0,
-        })
+        Ok(Self { sender, connection: Some(connection), timeout, timer, served: 0 })
     }
 
     /// Whether the server has closed the connection, as far as is known.
@@ -104,13 +97,7 @@ impl Link {
         now: Instant,
         job: impl FnOnce(&'a mut SendRequest<Empty<Bytes>>) -> F,
     ) -> Outcome {
-        let Self {
-            sender,
-            connection,
-            timeout,
-            timer,
-            ..
-        } = self;
+        let Self { sender, connection, timeout, timer, .. } = self;
         let deadline = now + *timeout;
         let mut job = pin!(job(sender));
         poll_fn(|context| {
@@ -168,14 +155,8 @@ async fn download(
     most: usize,
 ) -> io::Result<(u16, Bytes)> {
     sender.ready().await.map_err(io::Error::other)?;
-    let response = sender
-        .send_request(request)
-        .await
-        .map_err(io::Error::other)?;
+    let response = sender.send_request(request).await.map_err(io::Error::other)?;
     let status = response.status().as_u16();
     let body = http_body_util::Limited::new(response.into_body(), most);
-    Ok((
-        status,
-        body.collect().await.map_err(io::Error::other)?.to_bytes(),
-    ))
+    Ok((status, body.collect().await.map_err(io::Error::other)?.to_bytes()))
 }

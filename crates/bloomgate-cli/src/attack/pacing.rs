@@ -71,15 +71,9 @@ impl Schedule {
     /// A thread of its own keeps it, since tokio's timers are a millisecond coarse, which would
     /// count as latency. It ends when the schedule is closed.
     pub(crate) fn start(rate: NonZeroU64) -> io::Result<Arc<Self>> {
-        let schedule = Arc::new(Self {
-            rate,
-            start: Instant::now(),
-            due: Semaphore::new(0),
-        });
+        let schedule = Arc::new(Self { rate, start: Instant::now(), due: Semaphore::new(0) });
         let clock = Arc::clone(&schedule);
-        std::thread::Builder::new()
-            .name("pacing".to_owned())
-            .spawn(move || clock.run())?;
+        std::thread::Builder::new().name("pacing".to_owned()).spawn(move || clock.run())?;
         Ok(schedule)
     }
 

@@ -38,11 +38,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Checks the flags against one another. `fresh_seed` is used unless `--seed` is given.
     pub(crate) fn new(args: &Args, fresh_seed: u64) -> Result<Self, Error> {
-        let reach = if args.i_own_this_target {
-            Reach::Anywhere
-        } else {
-            Reach::Loopback
-        };
+        let reach = if args.i_own_this_target { Reach::Anywhere } else { Reach::Loopback };
         let target = Target::parse("--url", &args.url, reach)?;
         let guard = match &args.guard_url {
             Some(url) => Some(Target::parse("--guard-url", url, reach)?),
@@ -74,9 +70,7 @@ impl Plan {
                 "without ordinary requests nothing can be refused wrongly; add --legit-share",
             ));
         }
-        let connections = args
-            .connections
-            .min(u32::try_from(mix.total()).unwrap_or(u32::MAX));
+        let connections = args.connections.min(u32::try_from(mix.total()).unwrap_or(u32::MAX));
         Ok(Self {
             target,
             guard,
@@ -103,20 +97,14 @@ fn mix(attack: u64, share: f64) -> Result<Mix, Error> {
             "so close to 1 the run would never end; lower it",
         ));
     }
-    Ok(Mix {
-        attack,
-        ordinary: ordinary as u64,
-    })
+    Ok(Mix { attack, ordinary: ordinary as u64 })
 }
 
 fn attack_ids(args: &Args, attack: u64, seed: u64) -> Result<AttackIds, Error> {
     match args.profile {
         Profile::Random => {
             if args.start.is_some() {
-                return Err(Error::flag(
-                    "--start",
-                    "only --profile sequential has a start",
-                ));
+                return Err(Error::flag("--start", "only --profile sequential has a start"));
             }
             match args.legit_ids {
                 Some(range) if range.last > RANDOM_FLOOR => Err(Error::flag(
@@ -132,9 +120,7 @@ fn attack_ids(args: &Args, attack: u64, seed: u64) -> Result<AttackIds, Error> {
         Profile::Sequential => {
             let after_ordinary = args.legit_ids.map(|range| range.last.saturating_add(1));
             let first = args.start.or(after_ordinary).unwrap_or(RANDOM_FLOOR);
-            let last = first
-                .checked_add(attack - 1)
-                .filter(|&last| last <= i64::MAX as u64);
+            let last = first.checked_add(attack - 1).filter(|&last| last <= i64::MAX as u64);
             let Some(last) = last else {
                 return Err(Error::flag(
                     "--start",
@@ -178,27 +164,16 @@ mod tests {
     const URL: &str = "http://127.0.0.1:8080/products/{id}";
 
     fn plan(flags: &str) -> Result<Plan, Error> {
-        let line = ["attack", "--url", URL]
-            .into_iter()
-            .chain(flags.split_whitespace());
+        let line = ["attack", "--url", URL].into_iter().chain(flags.split_whitespace());
         Plan::new(&Line::try_parse_from(line).unwrap().args, 1 << 60 | 5)
     }
 
     #[test]
     fn defaults_hold() {
         let plan = plan("").unwrap();
-        assert_eq!(
-            plan.mix,
-            Mix {
-                attack: 100_000,
-                ordinary: 0
-            }
-        );
+        assert_eq!(plan.mix, Mix { attack: 100_000, ordinary: 0 });
         assert_eq!((plan.connections, plan.seed), (64, 5));
-        assert_eq!(
-            (plan.timeout, plan.duration, plan.rate),
-            (Duration::from_secs(5), None, None)
-        );
+        assert_eq!((plan.timeout, plan.duration, plan.rate), (Duration::from_secs(5), None, None));
         assert!(plan.threads >= 1 && plan.ordinary_ids.is_none() && plan.guard.is_none());
     }
 
@@ -206,21 +181,9 @@ mod tests {
     fn ordinary_requests_come_on_top() {
         let mix = |flags: &str| plan(flags).unwrap().mix;
         let ten = mix("--requests 900 --legit-share 0.1 --legit-ids 1-9");
-        assert_eq!(
-            ten,
-            Mix {
-                attack: 900,
-                ordinary: 100
-            }
-        );
+        assert_eq!(ten, Mix { attack: 900, ordinary: 100 });
         let half = mix("--requests 7 --legit-share 0.5 --legit-ids 1-9");
-        assert_eq!(
-            half,
-            Mix {
-                attack: 7,
-                ordinary: 7
-            }
-        );
+        assert_eq!(half, Mix { attack: 7, ordinary: 7 });
     }
 
     #[test]
@@ -230,10 +193,7 @@ mod tests {
 
     #[test]
     fn a_duration_alone_lifts_the_limit() {
-        assert_eq!(
-            plan("--duration 1s").unwrap().mix.attack,
-            UNLIMITED_REQUESTS
-        );
+        assert_eq!(plan("--duration 1s").unwrap().mix.attack, UNLIMITED_REQUESTS);
         assert_eq!(plan("--duration 1s --requests 9").unwrap().mix.attack, 9);
     }
 
@@ -245,40 +205,22 @@ mod tests {
         };
         assert_eq!(first("--profile sequential"), 1 << 40);
         assert_eq!(first("--profile sequential --legit-ids 1-1000"), 1001);
-        assert_eq!(
-            first("--profile sequential --legit-ids 1-1000 --start 5000"),
-            5000
-        );
+        assert_eq!(first("--profile sequential --legit-ids 1-1000 --start 5000"), 5000);
     }
 
     #[test]
     fn contradictions_name_the_flag_to_change() {
         for (flags, flag) in [
             ("--legit-share 0.1", "--legit-share"),
-            (
-                "--legit-share 0.9999999999999999 --legit-ids 1-9 --requests 1000",
-                "--legit-share",
-            ),
+            ("--legit-share 0.9999999999999999 --legit-ids 1-9 --requests 1000", "--legit-share"),
             ("--fail-on-refusal", "--fail-on-refusal"),
             ("--fail-on-refusal --legit-ids 1-9", "--fail-on-refusal"),
             ("--start 5", "--start"),
             ("--legit-ids 1-1099511627777", "--legit-ids"),
-            (
-                "--profile sequential --start 9223372036854775807 --requests 2",
-                "--start",
-            ),
-            (
-                "--profile sequential --start 18446744073709551615 --requests 2",
-                "--start",
-            ),
-            (
-                "--profile sequential --legit-ids 100-200 --start 150",
-                "--start",
-            ),
-            (
-                "--profile sequential --legit-ids 100-200 --start 1 --requests 100",
-                "--start",
-            ),
+            ("--profile sequential --start 9223372036854775807 --requests 2", "--start"),
+            ("--profile sequential --start 18446744073709551615 --requests 2", "--start"),
+            ("--profile sequential --legit-ids 100-200 --start 150", "--start"),
+            ("--profile sequential --legit-ids 100-200 --start 1 --requests 100", "--start"),
             ("--guard-url http://10.0.0.1/guard", "--guard-url"),
             ("--guard-url https://127.0.0.1/guard", "--guard-url"),
         ] {
@@ -305,9 +247,7 @@ mod tests {
             "--profile clever",
             "--replay file",
         ] {
-            let line = ["attack", "--url", URL]
-                .into_iter()
-                .chain(flags.split_whitespace());
+            let line = ["attack", "--url", URL].into_iter().chain(flags.split_whitespace());
             assert!(Line::try_parse_from(line).is_err(), "{flags}");
         }
     }

@@ -94,11 +94,7 @@ impl Report {
         let (attack, ordinary) = (&tally.attack, &tally.ordinary);
         let seconds = elapsed.as_secs_f64();
         let answers = attack.answers() + ordinary.answers();
-        let per_second = if seconds > 0.0 {
-            answers as f64 / seconds
-        } else {
-            0.0
-        };
+        let per_second = if seconds > 0.0 { answers as f64 / seconds } else { 0.0 };
         let attack_2xx = attack.successes();
         if attack_2xx > 0 {
             warnings.push(format!(
@@ -163,9 +159,7 @@ pub(crate) mod tests {
         ] {
             for _ in 0..count {
                 tally.side(kind).sent += 1;
-                tally
-                    .side(kind)
-                    .answered(status, Duration::from_micros(250));
+                tally.side(kind).answered(status, Duration::from_micros(250));
             }
         }
         tally.attack.sent += 3;
@@ -178,42 +172,17 @@ pub(crate) mod tests {
             connections: 2,
             rate: None,
         };
-        Report::new(
-            asked,
-            ended,
-            Duration::from_millis(500),
-            &tally,
-            None,
-            Vec::new(),
-        )
+        Report::new(asked, ended, Duration::from_millis(500), &tally, None, Vec::new())
     }
 
     #[test]
     fn numbers_add_up() {
         let report = sample(Ended::Finished);
-        assert_eq!(
-            (report.attack.requests, report.attack.answered),
-            (1505, 1502)
-        );
-        assert_eq!(
-            (report.ordinary.requests, report.ordinary.answered),
-            (157, 157)
-        );
+        assert_eq!((report.attack.requests, report.attack.answered), (1505, 1502));
+        assert_eq!((report.ordinary.requests, report.ordinary.answered), (157, 157));
         assert!((report.requests_per_second - 1659.0 * 2.0).abs() < 1e-6);
-        assert_eq!(
-            (
-                report.ordinary_non_2xx,
-                report.ordinary_404,
-                report.attack_2xx
-            ),
-            (7, 3, 2)
-        );
-        let errors = Errors {
-            connect: 1,
-            transport: 1,
-            timeouts: 1,
-            unanswered: 1,
-        };
+        assert_eq!((report.ordinary_non_2xx, report.ordinary_404, report.attack_2xx), (7, 3, 2));
+        let errors = Errors { connect: 1, transport: 1, timeouts: 1, unanswered: 1 };
         assert_eq!(report.errors, errors);
         assert_eq!(report.warnings.len(), 1);
     }

@@ -48,14 +48,7 @@ pub(crate) async fn run(plan: Plan, asked: Asked) -> Result<Report, Error> {
     };
     let traffic = Traffic::new(plan.mix, plan.attack_ids, plan.ordinary_ids);
     let timeout = plan.timeout;
-    let job = Arc::new(Job {
-        traffic,
-        pace,
-        template,
-        host,
-        address,
-        timeout,
-    });
+    let job = Arc::new(Job { traffic, pace, template, host, address, timeout });
     let start = Instant::now();
     let mut crew = Crew::start(&job, plan.connections)?;
 
@@ -101,10 +94,8 @@ pub(crate) async fn run(plan: Plan, asked: Asked) -> Result<Report, Error> {
                 change
             }
             Err(error) => {
-                warnings.push(format!(
-                    "no guard figures: {}",
-                    one_line(&Error::GuardStatus(error))
-                ));
+                warnings
+                    .push(format!("no guard figures: {}", one_line(&Error::GuardStatus(error))));
                 None
             }
         },
@@ -120,10 +111,7 @@ struct Crew {
 
 impl Crew {
     fn start(job: &Arc<Job>, connections: usize) -> Result<Self, Error> {
-        let mut crew = Self {
-            tasks: JoinSet::new(),
-            tallies: Vec::with_capacity(connections),
-        };
+        let mut crew = Self { tasks: JoinSet::new(), tallies: Vec::with_capacity(connections) };
         for _ in 0..connections {
             let tally = Arc::new(Mutex::new(new_tally()?));
             crew.tallies.push(Arc::clone(&tally));
@@ -172,10 +160,9 @@ fn progress_bar(traffic: &Traffic, until: Option<Duration>) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let (length, form) = match until {
-        Some(until) => (
-            None,
-            format!("{{elapsed}} of {until:?}, {{human_pos}} requests, {{per_sec}}"),
-        ),
+        Some(until) => {
+            (None, format!("{{elapsed}} of {until:?}, {{human_pos}} requests, {{per_sec}}"))
+        }
         None => (
             Some(traffic.total()),
             "{elapsed} {wide_bar} {human_pos}/{human_len} requests, {per_sec}, {eta} left"

@@ -80,11 +80,7 @@ impl Display for Table<'_> {
 }
 
 fn side(out: &mut Formatter<'_>, name: &str, side: &SideReport) -> fmt::Result {
-    write!(
-        out,
-        "{name:<9}{:>13}",
-        HumanCount(side.requests).to_string()
-    )?;
+    write!(out, "{name:<9}{:>13}", HumanCount(side.requests).to_string())?;
     match side.latency_us {
         Some(latency) => {
             for micros in [latency.p50, latency.p99, latency.p999, latency.max] {
@@ -177,14 +173,8 @@ mod tests {
             enabled: Some(false),
         });
         let table = Table(&report).to_string();
-        assert!(
-            table.contains("3 absent loads, 2.000 per 1,000 attack requests"),
-            "{table}"
-        );
-        assert!(
-            table.contains("1,497 refusals, 998.000 per 1,000"),
-            "{table}"
-        );
+        assert!(table.contains("3 absent loads, 2.000 per 1,000 attack requests"), "{table}");
+        assert!(table.contains("1,497 refusals, 998.000 per 1,000"), "{table}");
         assert!(table.contains("150 loads, 0 shed\n"), "{table}");
         assert!(table.contains("switched off"), "{table}");
     }

@@ -61,8 +61,7 @@ impl Side {
 
     /// Requests that were under way when the run was stopped.
     pub(crate) fn unanswered(&self) -> u64 {
-        self.sent
-            .saturating_sub(self.answers() + self.broken + self.timeouts)
+        self.sent.saturating_sub(self.answers() + self.broken + self.timeouts)
     }
 
     /// Answers with a status of the 200s.
@@ -112,12 +111,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// Nothing counted yet. Fails only if there is no memory for the histograms.
     pub(crate) fn new() -> Result<Self, hdrhistogram::CreationError> {
-        Ok(Self {
-            attack: Side::new()?,
-            ordinary: Side::new()?,
-            connects: 0,
-            connect_failures: 0,
-        })
+        Ok(Self { attack: Side::new()?, ordinary: Side::new()?, connects: 0, connect_failures: 0 })
     }
 
     /// The side of one kind.
@@ -160,19 +154,11 @@ mod tests {
             side.answered(200, Duration::from_micros(latency));
             all.add(&one);
         }
-        assert_eq!(
-            (all.attack.sent, all.attack.answers(), all.connects),
-            (15, 6, 3)
-        );
+        assert_eq!((all.attack.sent, all.attack.answers(), all.connects), (15, 6, 3));
         assert_eq!((all.attack.unanswered(), all.attack.successes()), (3, 3));
+        assert_eq!((all.attack.with_status(404), all.attack.with_status(503)), (3, 0));
         assert_eq!(
-            (all.attack.with_status(404), all.attack.with_status(503)),
-            (3, 0)
-        );
-        assert_eq!(
-            all.attack
-                .latency()
-                .map(|latency| (latency.p50, latency.max)),
+            all.attack.latency().map(|latency| (latency.p50, latency.max)),
             Some((200, 300))
         );
         assert_eq!((all.ordinary.sent, all.ordinary.latency()), (0, None));
@@ -183,11 +169,9 @@ mod tests {
         let mut side = Side::new().unwrap();
         (1..=10_000).for_each(|millis| side.answered(200, Duration::from_millis(millis)));
         let latency = side.latency().unwrap();
-        for (value, exact) in [
-            (latency.p50, 5_000_000),
-            (latency.p99, 9_900_000),
-            (latency.p999, 9_990_000),
-        ] {
+        for (value, exact) in
+            [(latency.p50, 5_000_000), (latency.p99, 9_900_000), (latency.p999, 9_990_000)]
+        {
             assert!(value.abs_diff(exact) <= exact / 1000, "{value} for {exact}");
         }
     }

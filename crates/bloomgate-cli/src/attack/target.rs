@@ -56,18 +56,14 @@ impl Target {
                 ));
             }
             _ => {
-                return Err(wrong(format!(
-                    "{url:?} is no http URL; begin it with http://"
-                )));
+                return Err(wrong(format!("{url:?} is no http URL; begin it with http://")));
             }
         };
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         let (host, port) = split_authority(authority)
             .ok_or_else(|| wrong(format!("{authority:?} must be a host, or host:port")))?;
         if path.contains('#') {
-            return Err(wrong(
-                "a fragment is never sent; remove the # and what follows".into(),
-            ));
+            return Err(wrong("a fragment is never sent; remove the # and what follows".into()));
         }
         if reach == Reach::Loopback && !host.is_this_machine() {
             return Err(wrong(format!(
@@ -75,23 +71,11 @@ impl Target {
                  or add --i-own-this-target"
             )));
         }
-        let path = if path.starts_with('/') {
-            path.to_owned()
-        } else {
-            format!("/{path}")
-        };
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         if let Err(error) = path.replace(PLACEHOLDER, "0").parse::<Uri>() {
-            return Err(wrong(format!(
-                "{path:?} can't be sent ({error}); percent-encode it"
-            )));
+            return Err(wrong(format!("{path:?} can't be sent ({error}); percent-encode it")));
         }
-        Ok(Self {
-            flag,
-            host,
-            port,
-            authority: authority.to_owned(),
-            path,
-        })
+        Ok(Self { flag, host, port, authority: authority.to_owned(), path })
     }
 
     /// What to send in the `Host` header.
@@ -128,11 +112,8 @@ impl Target {
         reach: Reach,
         wait: Duration,
     ) -> Result<SocketAddr, Error> {
-        let unreachable = |source| Error::Unreachable {
-            flag: self.flag,
-            host: self.authority.clone(),
-            source,
-        };
+        let unreachable =
+            |source| Error::Unreachable { flag: self.flag, host: self.authority.clone(), source };
         let addresses: Vec<SocketAddr> = match &self.host {
             Host::Address(ip) => vec![SocketAddr::new(*ip, self.port)],
             Host::Name(name) => {
@@ -194,14 +175,7 @@ fn split_authority(authority: &str) -> Option<(Host, u16)> {
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
         let (inside, after) = rest.split_once(']')?;
         let host = Host::Address(inside.parse::<Ipv6Addr>().ok()?.into());
-        (
-            host,
-            if after.is_empty() {
-                None
-            } else {
-                Some(after.strip_prefix(':')?)
-            },
-        )
+        (host, if after.is_empty() { None } else { Some(after.strip_prefix(':')?) })
     } else {
         let (name, port) = match authority.split_once(':') {
             Some((name, port)) => (name, Some(port)),
@@ -219,11 +193,9 @@ fn split_authority(authority: &str) -> Option<(Host, u16)> {
     };
     match port {
         None => Some((host, 80)),
-        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => port
-            .parse()
-            .ok()
-            .filter(|&port| port != 0)
-            .map(|port| (host, port)),
+        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            port.parse().ok().filter(|&port| port != 0).map(|port| (host, port))
+        }
         Some(_) => None,
     }
 }
@@ -304,10 +276,7 @@ mod tests {
         ] {
             let refused = parse(url).unwrap_err().to_string();
             assert!(refused.contains("--i-own-this-target"), "{url}: {refused}");
-            assert!(
-                Target::parse("--url", url, Reach::Anywhere).is_ok(),
-                "{url}"
-            );
+            assert!(Target::parse("--url", url, Reach::Anywhere).is_ok(), "{url}");
         }
     }
 
@@ -340,9 +309,7 @@ mod tests {
             "http://127.0.0.1/a b/{id}",
             "http://127.0.0.1/\r\nX: y/{id}",
         ] {
-            let refused = Target::parse("--url", url, Reach::Anywhere)
-                .unwrap_err()
-                .to_string();
+            let refused = Target::parse("--url", url, Reach::Anywhere).unwrap_err().to_string();
             assert!(refused.starts_with("--url: "), "{url}: {refused}");
             assert!(!refused.contains(['\r', '\n']), "{url}: {refused}");
         }
@@ -366,16 +333,9 @@ mod tests {
             ("http://[::1]/a/{id}/b?c=d", "/a/7/b?c=d"),
             ("http://[::1]?id={id}", "/?id=7"),
         ] {
-            assert_eq!(
-                parse(url).unwrap().template().unwrap().fill(7).unwrap(),
-                path
-            );
+            assert_eq!(parse(url).unwrap().template().unwrap().fill(7).unwrap(), path);
         }
-        for url in [
-            "http://[::1]/",
-            "http://[::1]/{id}/{id}",
-            "http://[::1]/{ID}",
-        ] {
+        for url in ["http://[::1]/", "http://[::1]/{id}/{id}", "http://[::1]/{ID}"] {
             assert!(parse(url).unwrap().template().is_err(), "{url}");
         }
     }

@@ -57,13 +57,7 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     pub(crate) fn new(mix: Mix, attack: AttackIds, ordinary: Option<OrdinaryIds>) -> Self {
-        Self {
-            mix,
-            attack,
-            ordinary,
-            next: AtomicU64::new(0),
-            stopped: AtomicBool::new(false),
-        }
+        Self { mix, attack, ordinary, next: AtomicU64::new(0), stopped: AtomicBool::new(false) }
     }
 
     /// The next request, or `None` when all are handed out or the run was stopped.
@@ -78,16 +72,10 @@ impl Traffic {
     fn at(&self, index: u64) -> Next {
         let before = self.mix.ordinary_before(index);
         match &self.ordinary {
-            Some(ids) if self.mix.ordinary_before(index + 1) > before => Next {
-                index,
-                kind: Kind::Ordinary,
-                id: ids.get(before),
-            },
-            _ => Next {
-                index,
-                kind: Kind::Attack,
-                id: self.attack.get(index - before),
-            },
+            Some(ids) if self.mix.ordinary_before(index + 1) > before => {
+                Next { index, kind: Kind::Ordinary, id: ids.get(before) }
+            }
+            _ => Next { index, kind: Kind::Attack, id: self.attack.get(index - before) },
         }
     }
 

@@ -47,12 +47,7 @@ impl Job {
 ///
 /// The tally is kept outside the task, so that it survives when the task is stopped.
 pub(crate) async fn run(job: Arc<Job>, tally: Arc<Mutex<Tally>>) {
-    let mut worker = Worker {
-        job,
-        tally,
-        link: None,
-        failures: 0,
-    };
+    let mut worker = Worker { job, tally, link: None, failures: 0 };
     // Connect first, then take a request: a connection that can't be had takes none with it.
     while worker.connected().await && worker.job.pace.due().await {
         let Some(next) = worker.job.traffic.next() else {
@@ -160,11 +155,7 @@ impl Worker {
 /// How long to wait before connecting again after so many failures in a row.
 fn wait_after(failures: u32) -> Option<Duration> {
     let doublings = failures.checked_sub(1)?;
-    Some(
-        FIRST_WAIT
-            .saturating_mul(1 << doublings.min(10))
-            .min(LONGEST_WAIT),
-    )
+    Some(FIRST_WAIT.saturating_mul(1 << doublings.min(10)).min(LONGEST_WAIT))
 }
 
 #[cfg(test)]

@@ -58,23 +58,9 @@ fn finish(mut child: Child) -> Ran {
         std::thread::sleep(Duration::from_millis(5));
     };
     let (mut stdout, mut stderr) = (String::new(), String::new());
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut stdout)
-        .unwrap();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut stderr)
-        .unwrap();
-    Ran {
-        code: status.code(),
-        stdout,
-        stderr,
-    }
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    Ran { code: status.code(), stdout, stderr }
 }
 
 fn attack(url: &str, flags: &str) -> Ran {
@@ -126,15 +112,9 @@ fn every_request_is_sent_once_and_counted_once() {
     assert_eq!(json["attack"]["answered"], 4500);
     assert_eq!(json["attack"]["statuses"], serde_json::json!({"404": 4500}));
     assert_eq!(json["ordinary"]["requests"], 500);
-    assert_eq!(
-        json["ordinary"]["statuses"],
-        serde_json::json!({"200": 500})
-    );
+    assert_eq!(json["ordinary"]["statuses"], serde_json::json!({"200": 500}));
     assert_eq!(json["connects"], 16, "connections are kept alive");
-    assert_eq!(
-        (&json["ordinary_non_2xx"], &json["attack_2xx"]),
-        (&0.into(), &0.into())
-    );
+    assert_eq!((&json["ordinary_non_2xx"], &json["attack_2xx"]), (&0.into(), &0.into()));
     for error in ["connect", "transport", "timeouts", "unanswered"] {
         assert_eq!(json["errors"][error], 0, "{error}");
     }
@@ -144,33 +124,17 @@ fn every_request_is_sent_once_and_counted_once() {
         assert!(latency("p999") <= latency("max") + latency("max") / 500);
     }
     let guard = &json["guard"];
-    assert_eq!(
-        (&guard["absent_loads"], &guard["absent_loads_per_1000"]),
-        (&9.into(), &2.0.into())
-    );
-    assert_eq!(
-        (&guard["refused"], &guard["refused_per_1000"]),
-        (&4491.into(), &998.0.into())
-    );
-    assert_eq!(
-        (&guard["loads"], &guard["enabled"]),
-        (&70.into(), &true.into())
-    );
+    assert_eq!((&guard["absent_loads"], &guard["absent_loads_per_1000"]), (&9.into(), &2.0.into()));
+    assert_eq!((&guard["refused"], &guard["refused_per_1000"]), (&4491.into(), &998.0.into()));
+    assert_eq!((&guard["loads"], &guard["enabled"]), (&70.into(), &true.into()));
     assert!(json["seed"].as_u64().unwrap() < 1 << 53);
 
     let (attacks, ordinary): (Vec<u64>, Vec<u64>) =
         server.ids().into_iter().partition(|&id| id > 1000);
     assert_eq!((attacks.len(), ordinary.len()), (4500, 500));
     assert_eq!(attacks.iter().collect::<HashSet<_>>().len(), 4500);
-    assert!(
-        attacks
-            .iter()
-            .all(|&id| id > 1 << 40 && id <= i64::MAX as u64)
-    );
-    let most = ordinary
-        .iter()
-        .map(|id| ordinary.iter().filter(|other| *other == id).count())
-        .max();
+    assert!(attacks.iter().all(|&id| id > 1 << 40 && id <= i64::MAX as u64));
+    let most = ordinary.iter().map(|id| ordinary.iter().filter(|other| *other == id).count()).max();
     // Zipf's first rank has 13 %, 67 of 500; evenly spread ids would come up a few times at most.
     assert!(most.unwrap() > 30, "{most:?}");
 }
@@ -210,16 +174,11 @@ fn a_seed_repeats_a_run() {
 #[test]
 fn the_id_may_be_in_the_query() {
     let server = Server::start(|_, _| Reply::Answer(404, String::new()));
-    let ran = attack(
-        &server.url("?a=b&id={id}&c=d"),
-        "--requests 2 --profile sequential --start 8",
-    );
+    let ran =
+        attack(&server.url("?a=b&id={id}&c=d"), "--requests 2 --profile sequential --start 8");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let paths: HashSet<String> = server.paths().into_iter().collect();
-    assert_eq!(
-        paths,
-        HashSet::from(["/?a=b&id=8&c=d".into(), "/?a=b&id=9&c=d".into()])
-    );
+    assert_eq!(paths, HashSet::from(["/?a=b&id=8&c=d".into(), "/?a=b&id=9&c=d".into()]));
 }
 
 #[test]
@@ -229,17 +188,8 @@ fn refusals_of_ordinary_ids_are_reported_and_can_fail_the_run() {
     let url = server.url("/{id}");
     let ran = attack(&url, flags);
     assert_eq!(ran.code, Some(0));
-    assert!(
-        ran.stdout
-            .contains("ORDINARY NON-2XX: 10 of 10 ordinary requests."),
-        "{}",
-        ran.stdout
-    );
-    assert!(
-        ran.stdout.contains("10 of them are 404: false refusals"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("ORDINARY NON-2XX: 10 of 10 ordinary requests."), "{}", ran.stdout);
+    assert!(ran.stdout.contains("10 of them are 404: false refusals"), "{}", ran.stdout);
     assert!(ran.stdout.contains("random ids, seed "), "{}", ran.stdout);
 
     let ran = attack(&url, &format!("{flags} --fail-on-refusal --json"));
@@ -247,10 +197,7 @@ fn refusals_of_ordinary_ids_are_reported_and_can_fail_the_run() {
     assert_eq!(ran.json()["ordinary_404"], 10);
 
     let busy = Server::start(|_, _| Reply::Answer(503, String::new()));
-    let ran = attack(
-        &busy.url("/{id}"),
-        &format!("{flags} --fail-on-refusal --json"),
-    );
+    let ran = attack(&busy.url("/{id}"), &format!("{flags} --fail-on-refusal --json"));
     assert_eq!(ran.code, Some(0), "503 is no refusal");
     assert_eq!(
         (&ran.json()["ordinary_non_2xx"], &ran.json()["ordinary_404"]),
@@ -266,48 +213,27 @@ fn attack_ids_that_exist_are_pointed_out() {
         "--requests 100 --profile sequential --start 951 --json",
     );
     assert_eq!(ran.json()["attack_2xx"], 50);
-    assert!(
-        ran.stderr.contains("50 attack requests were answered 2xx"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("50 attack requests were answered 2xx"), "{}", ran.stderr);
 }
 
 #[test]
 fn a_rate_is_not_exceeded() {
     let server = plain_shop();
-    let ran = attack(
-        &server.url("/{id}"),
-        "--rate 200 --duration 500ms --connections 8 --json",
-    );
+    let ran = attack(&server.url("/{id}"), "--rate 200 --duration 500ms --connections 8 --json");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let json = ran.json();
-    let (sent, seconds) = (
-        json["attack"]["requests"].as_u64().unwrap(),
-        json["elapsed_seconds"].as_f64().unwrap(),
-    );
-    assert_eq!(
-        (&json["ended"], &json["rate"]),
-        (&"duration".into(), &200.into())
-    );
-    assert!(
-        sent >= 1 && sent as f64 <= 200.0 * seconds + 1.0,
-        "{sent} in {seconds} s"
-    );
+    let (sent, seconds) =
+        (json["attack"]["requests"].as_u64().unwrap(), json["elapsed_seconds"].as_f64().unwrap());
+    assert_eq!((&json["ended"], &json["rate"]), (&"duration".into(), &200.into()));
+    assert!(sent >= 1 && sent as f64 <= 200.0 * seconds + 1.0, "{sent} in {seconds} s");
     assert_eq!(server.paths().len() as u64, sent);
 }
 
 #[test]
 fn a_rate_with_a_number_of_requests_ends() {
     let server = plain_shop();
-    let ran = attack(
-        &server.url("/{id}"),
-        "--rate 2000 --requests 100 --connections 8 --json",
-    );
-    assert_eq!(
-        (ran.code, &ran.json()["attack"]["answered"]),
-        (Some(0), &100.into())
-    );
+    let ran = attack(&server.url("/{id}"), "--rate 2000 --requests 100 --connections 8 --json");
+    assert_eq!((ran.code, &ran.json()["attack"]["answered"]), (Some(0), &100.into()));
 }
 
 #[test]
@@ -318,15 +244,9 @@ fn an_open_loop_counts_the_wait_for_a_slow_server() {
     let open = attack(&open.url("/{id}"), &format!("{flags} --rate 1000")).json();
     // One connection at 20 ms each ends no sooner than 300 ms after the start; the last request was
     // due after 14 ms. The server's waits are exact lower bounds, so that this holds on any machine.
-    assert!(
-        open["attack"]["latency_us"]["max"].as_u64().unwrap() >= 280_000,
-        "{open}"
-    );
+    assert!(open["attack"]["latency_us"]["max"].as_u64().unwrap() >= 280_000, "{open}");
     let closed = attack(&closed.url("/{id}"), flags).json();
-    assert!(
-        closed["attack"]["latency_us"]["p50"].as_u64().unwrap() >= 20_000,
-        "{closed}"
-    );
+    assert!(closed["attack"]["latency_us"]["p50"].as_u64().unwrap() >= 20_000, "{closed}");
 }
 
 #[test]
@@ -343,36 +263,23 @@ fn ctrl_c_prints_what_there_is() {
         );
         let begun = Instant::now();
         while server.paths().len() < 54 {
-            assert!(
-                begun.elapsed() < CEILING,
-                "only {} requests",
-                server.paths().len()
-            );
+            assert!(begun.elapsed() < CEILING, "only {} requests", server.paths().len());
             std::thread::sleep(Duration::from_millis(5));
         }
-        let kill = Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status();
+        let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(kill.unwrap().success());
         let ran = finish(child);
         assert_eq!(ran.code, Some(130), "{}", ran.stderr);
         if json {
             let json = ran.json();
-            assert_eq!(
-                (&json["interrupted"], &json["ended"]),
-                (&true.into(), &"interrupt".into())
-            );
+            assert_eq!((&json["interrupted"], &json["ended"]), (&true.into(), &"interrupt".into()));
             assert_eq!(
                 (&json["attack"]["requests"], &json["attack"]["answered"]),
                 (&54.into(), &50.into())
             );
             assert_eq!(json["errors"]["unanswered"], 4);
         } else {
-            assert!(
-                ran.stdout.contains("50 requests answered in"),
-                "{}",
-                ran.stdout
-            );
+            assert!(ran.stdout.contains("50 requests answered in"), "{}", ran.stdout);
             assert!(ran.stdout.contains("(interrupted)"), "{}", ran.stdout);
         }
     }
@@ -389,14 +296,8 @@ fn timeouts_are_counted_apart() {
         "--requests 20 --profile sequential --start 1 --connections 2 --timeout 4s --json",
     );
     let json = ran.json();
-    assert_eq!(
-        (&json["errors"]["timeouts"], &json["attack"]["answered"]),
-        (&2.into(), &18.into())
-    );
-    assert_eq!(
-        (ran.code, &json["attack"]["requests"]),
-        (Some(0), &20.into())
-    );
+    assert_eq!((&json["errors"]["timeouts"], &json["attack"]["answered"]), (&2.into(), &18.into()));
+    assert_eq!((ran.code, &json["attack"]["requests"]), (Some(0), &20.into()));
 }
 
 #[test]
@@ -405,23 +306,12 @@ fn connections_that_the_server_closes_are_replaced() {
         4 => Reply::Last(404),
         _ => Reply::Answer(404, String::new()),
     });
-    let ran = attack(
-        &server.url("/{id}"),
-        "--requests 500 --connections 4 --json",
-    );
+    let ran = attack(&server.url("/{id}"), "--requests 500 --connections 4 --json");
     let json = ran.json();
-    assert_eq!(
-        (ran.code, &json["attack"]["answered"]),
-        (Some(0), &500.into()),
-        "{}",
-        ran.stdout
-    );
+    assert_eq!((ran.code, &json["attack"]["answered"]), (Some(0), &500.into()), "{}", ran.stdout);
     assert_eq!(json["errors"]["transport"], 0);
     let (ids, connects) = (server.ids(), json["connects"].as_u64().unwrap());
-    assert_eq!(
-        (ids.len(), ids.iter().collect::<HashSet<_>>().len()),
-        (500, 500)
-    );
+    assert_eq!((ids.len(), ids.iter().collect::<HashSet<_>>().len()), (500, 500));
     assert!((100..=104).contains(&connects), "{connects}");
 }
 
@@ -430,17 +320,10 @@ fn a_server_that_drops_everyone_is_given_up() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || listener.incoming().for_each(drop));
-    let ran = attack(
-        &format!("http://{address}/{{id}}"),
-        "--requests 100000 --connections 2 --json",
-    );
+    let ran =
+        attack(&format!("http://{address}/{{id}}"), "--requests 100000 --connections 2 --json");
     let json = ran.json();
-    assert_eq!(
-        (ran.code, &json["ended"]),
-        (Some(1), &"gave_up".into()),
-        "{}",
-        ran.stdout
-    );
+    assert_eq!((ran.code, &json["ended"]), (Some(1), &"gave_up".into()), "{}", ran.stdout);
     assert_eq!(json["attack"]["answered"], 0);
     assert!(json["attack"]["requests"].as_u64().unwrap() <= 24, "{json}");
     assert!(json["attack"]["latency_us"].is_null());
@@ -449,27 +332,14 @@ fn a_server_that_drops_everyone_is_given_up() {
 
 #[test]
 fn a_guard_that_can_not_be_read_stops_the_run_before_any_traffic() {
-    for (status, document) in [
-        (404, "{}"),
-        (200, "hello"),
-        (200, "{}"),
-        (200, r#"{"counts":{}}"#),
-    ] {
+    for (status, document) in [(404, "{}"), (200, "hello"), (200, "{}"), (200, r#"{"counts":{}}"#)]
+    {
         let server = Server::start(move |_, _| Reply::Answer(status, document.to_owned()));
         let flags = format!("--requests 10 --guard-url {}", server.url("/guard"));
         let ran = attack(&server.url("/{id}"), &flags);
         assert_eq!(ran.code, Some(2), "{document}");
-        assert!(
-            ran.stderr.starts_with("error: --guard-url: "),
-            "{}",
-            ran.stderr
-        );
-        assert_eq!(
-            (ran.stderr.lines().count(), ran.stdout.as_str()),
-            (1, ""),
-            "{}",
-            ran.stderr
-        );
+        assert!(ran.stderr.starts_with("error: --guard-url: "), "{}", ran.stderr);
+        assert_eq!((ran.stderr.lines().count(), ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
         assert!(server.paths().is_empty());
     }
 }
@@ -486,13 +356,7 @@ fn a_guard_that_goes_away_leaves_the_rest_of_the_report() {
     let json = ran.json();
     assert_eq!((ran.code, &json["guard"]), (Some(0), &Value::Null));
     assert_eq!(json["attack"]["answered"], 10);
-    assert!(
-        json["warnings"][0]
-            .as_str()
-            .unwrap()
-            .starts_with("no guard figures: "),
-        "{json}"
-    );
+    assert!(json["warnings"][0].as_str().unwrap().starts_with("no guard figures: "), "{json}");
     assert!(ran.stderr.contains("no guard figures"), "{}", ran.stderr);
 }
 
@@ -501,71 +365,31 @@ fn wrong_targets_are_refused_in_one_line() {
     let server = plain_shop();
     let (port, url) = (server.address.port(), server.url("/{id}"));
     for (target, flags, says) in [
-        (
-            format!("http://127.0.0.1.evil.com:{port}/{{id}}"),
-            "",
-            "--i-own-this-target",
-        ),
-        (
-            format!("http://192.0.2.1:{port}/{{id}}"),
-            "",
-            "--i-own-this-target",
-        ),
-        (
-            format!("http://0x7f.1:{port}/{{id}}"),
-            "",
-            "--i-own-this-target",
-        ),
-        (
-            format!("http://0.0.0.0:{port}/{{id}}"),
-            "",
-            "--i-own-this-target",
-        ),
-        (
-            format!("http://127.0.0.1@evil.com:{port}/{{id}}"),
-            "",
-            "must be a host",
-        ),
+        (format!("http://127.0.0.1.evil.com:{port}/{{id}}"), "", "--i-own-this-target"),
+        (format!("http://192.0.2.1:{port}/{{id}}"), "", "--i-own-this-target"),
+        (format!("http://0x7f.1:{port}/{{id}}"), "", "--i-own-this-target"),
+        (format!("http://0.0.0.0:{port}/{{id}}"), "", "--i-own-this-target"),
+        (format!("http://127.0.0.1@evil.com:{port}/{{id}}"), "", "must be a host"),
         (format!("https://127.0.0.1:{port}/{{id}}"), "", "https"),
         (server.url("/products"), "", "{id}"),
-        (
-            url.clone(),
-            "--guard-url http://192.0.2.1/guard",
-            "--guard-url: ",
-        ),
+        (url.clone(), "--guard-url http://192.0.2.1/guard", "--guard-url: "),
         (url.clone(), "--legit-share 0.1", "--legit-ids"),
         (url, "--legit-share 0.1 --legit-ids 9-1", "--legit-ids"),
     ] {
         let ran = attack(&target, flags);
-        assert_eq!(
-            (ran.code, ran.stdout.as_str()),
-            (Some(2), ""),
-            "{target} {flags}"
-        );
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{target} {flags}");
         assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
-        assert!(
-            ran.stderr.contains(says),
-            "{target} {flags}: {}",
-            ran.stderr
-        );
+        assert!(ran.stderr.contains(says), "{target} {flags}: {}", ran.stderr);
     }
     assert!(server.paths().is_empty());
 }
 
 #[test]
 fn nobody_there_is_said_before_any_traffic() {
-    let address = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let ran = attack(&format!("http://{address}/{{id}}"), "");
     assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1));
-    assert!(
-        ran.stderr
-            .starts_with("error: --url: nothing accepts connections"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.starts_with("error: --url: nothing accepts connections"), "{}", ran.stderr);
 }
 
 #[test]
@@ -573,10 +397,5 @@ fn localhost_is_resolved() {
     let server = plain_shop();
     let url = format!("http://localhost:{}/{{id}}", server.address.port());
     let ran = attack(&url, "--requests 5 --json");
-    assert_eq!(
-        (ran.code, server.paths().len()),
-        (Some(0), 5),
-        "{}",
-        ran.stderr
-    );
+    assert_eq!((ran.code, server.paths().len()), (Some(0), 5), "{}", ran.stderr);
 }

@@ -39,19 +39,13 @@ impl Server {
     /// Starts on a free port of 127.0.0.1, on a thread of its own.
     pub(crate) fn start(decide: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener
-            .set_nonblocking(true)
-            .expect("a non-blocking socket");
+        listener.set_nonblocking(true).expect("a non-blocking socket");
         let address = listener.local_addr().expect("an address");
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (log, decide): (_, Arc<Decide>) = (Arc::clone(&seen), Arc::new(decide));
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            runtime
-                .expect("a runtime")
-                .block_on(accept(listener, log, decide));
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(accept(listener, log, decide));
         });
         Self { address, seen }
     }
@@ -64,19 +58,13 @@ impl Server {
     /// All paths asked for so far, except the guard's.
     pub(crate) fn paths(&self) -> Vec<String> {
         let seen = self.seen.lock().expect("the log");
-        seen.iter()
-            .filter(|path| !path.starts_with("/guard"))
-            .cloned()
-            .collect()
+        seen.iter().filter(|path| !path.starts_with("/guard")).cloned().collect()
     }
 
     /// The ids at the end of those paths.
     pub(crate) fn ids(&self) -> Vec<u64> {
         let id = |path: &String| path.rsplit('/').next().and_then(|id| id.parse().ok());
-        self.paths()
-            .iter()
-            .map(|path| id(path).expect("an id"))
-            .collect()
+        self.paths().iter().map(|path| id(path).expect("an id")).collect()
     }
 }
 
@@ -91,9 +79,8 @@ async fn accept(
         let (log, decide) = (Arc::clone(&log), Arc::clone(&decide));
         tokio::spawn(async move {
             let service = service_fn(|request: Request<_>| answer(request, &log, &*decide));
-            let _closed = http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
+            let _closed =
+                http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }

@@ -26,9 +26,7 @@ fn filter(items: u64, rate: f64, hash: Hash) -> BloomFilter {
 /// The bits that are really set, by looking at all of them.
 fn popcount(filter: &BloomFilter) -> u64 {
     let words = filter.blocks.iter().flat_map(|block| &block.0);
-    words
-        .map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()))
-        .sum()
+    words.map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum()
 }
 
 /// How many of `probes` pass.
@@ -48,9 +46,8 @@ fn uuid_v7(n: u64) -> [u8; 16] {
     bytes[..8].copy_from_slice(&((1_760_000_000_000 + n / 10) << 16).to_be_bytes());
     let mut state = n;
     for byte in &mut bytes[6..] {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         *byte = (state >> 56) as u8;
     }
     bytes[6] = 0x70 | (bytes[6] & 0x0f);
@@ -87,14 +84,8 @@ fn rates_hold<K: AsRef<[u8]>>(shape: impl Fn(u64) -> K) {
             let model = filter.stats().expected_false_positive_rate;
             let passed = passing(&filter, (ITEMS + 1..=ITEMS + PROBES).map(&shape));
             let name = hash.name();
-            assert!(
-                passed as f64 <= most(PROBES, model),
-                "{name} at {rate}: {passed}"
-            );
-            assert!(
-                passed as f64 <= 1.3 * rate * PROBES as f64,
-                "{name} at {rate}: {passed}"
-            );
+            assert!(passed as f64 <= most(PROBES, model), "{name} at {rate}: {passed}");
+            assert!(passed as f64 <= 1.3 * rate * PROBES as f64, "{name} at {rate}: {passed}");
             assert_eq!(passing(&filter, (1..=1_000).map(&shape)), 1_000);
         }
     }
@@ -147,20 +138,13 @@ fn the_model_predicts_the_measured_rate() {
                 for n in 0..inserted {
                     filter.insert(&u64::to_le_bytes(n));
                 }
-                passed += passing(
-                    &filter,
-                    (inserted..inserted + PROBES / 4).map(u64::to_le_bytes),
-                );
+                passed += passing(&filter, (inserted..inserted + PROBES / 4).map(u64::to_le_bytes));
                 expected += plan.expected_rate(inserted) * (PROBES / 4) as f64;
             }
             // Small filters differ from one another by more than the probes' own chance does.
             let slack = 5.0 * expected.sqrt() + expected * 1.2 / (inserted as f64).sqrt();
             let off = (passed as f64 - expected).abs();
-            assert!(
-                off < slack,
-                "{} {planned}/{inserted}: {passed} {expected}",
-                hash.name()
-            );
+            assert!(off < slack, "{} {planned}/{inserted}: {passed} {expected}", hash.name());
         }
     }
 }
@@ -172,10 +156,7 @@ fn deep_c04_a_rate_of_one_in_a_million_is_kept() {
         for n in 0..20_000_u64 {
             filter.insert(&n.to_le_bytes());
         }
-        let passed = passing(
-            &filter,
-            (1 << 32..(1 << 32) + 400_000).map(u64::to_le_bytes),
-        );
+        let passed = passing(&filter, (1 << 32..(1 << 32) + 400_000).map(u64::to_le_bytes));
         // The mean is 0.4; more than 5 happens by chance once in 40,000 runs of a *new* secret.
         assert!(passed <= 5, "{} {passed}", hash.name());
     }
@@ -189,10 +170,7 @@ fn deep_c04_a_rate_of_one_in_a_million_is_kept_in_twenty_million_probes() {
         for n in 0..100_000_u64 {
             filter.insert(&n.to_le_bytes());
         }
-        let passed = passing(
-            &filter,
-            (1 << 32..(1 << 32) + 20_000_000).map(u64::to_le_bytes),
-        );
+        let passed = passing(&filter, (1 << 32..(1 << 32) + 20_000_000).map(u64::to_le_bytes));
         assert!(passed <= 40, "{} {passed}", hash.name());
     }
 }
@@ -202,11 +180,7 @@ fn c06_an_overfull_filter_denies_no_member_and_admits_its_state() {
     let filter = filter(5_000, 0.01, Hash::SipHash13);
     let mut before = filter.stats();
     assert_eq!(
-        (
-            before.items,
-            before.fill_ratio,
-            before.present_false_positive_rate
-        ),
+        (before.items, before.fill_ratio, before.present_false_positive_rate),
         (0, 0.0, 0.0)
     );
     for n in 0..100_000_u64 {
@@ -219,10 +193,7 @@ fn c06_an_overfull_filter_denies_no_member_and_admits_its_state() {
             before = now;
         }
     }
-    assert_eq!(
-        passing(&filter, (0..100_000).map(u64::to_le_bytes)),
-        100_000
-    );
+    assert_eq!(passing(&filter, (0..100_000).map(u64::to_le_bytes)), 100_000);
     assert_eq!((before.items, before.capacity), (100_000, 5_000));
     let truth = passing(&filter, (1 << 40..(1 << 40) + 20_000).map(u64::to_le_bytes)) as f64 / 2e4;
     assert!(truth > 0.9 && (before.present_false_positive_rate - truth).abs() < 0.02);
@@ -235,10 +206,7 @@ fn c06_a_filter_with_every_bit_set_says_so() {
         filter.insert(&n.to_le_bytes());
     }
     let stats = filter.stats();
-    assert_eq!(
-        (stats.fill_ratio, stats.present_false_positive_rate),
-        (1.0, 1.0)
-    );
+    assert_eq!((stats.fill_ratio, stats.present_false_positive_rate), (1.0, 1.0));
     assert_eq!(filter.estimated_items(), None);
     assert!(!filter.insert(b"never seen, yet nothing is new"));
 }
@@ -255,10 +223,7 @@ fn c06_the_estimate_counts_distinct_keys() {
             }
             let estimate = filter.estimated_items().unwrap() as f64;
             let distinct = step as f64 * 1_000.0;
-            assert!(
-                (estimate / distinct - 1.0).abs() < 0.05,
-                "{estimate} for {distinct}"
-            );
+            assert!((estimate / distinct - 1.0).abs() < 0.05, "{estimate} for {distinct}");
             assert_eq!(filter.stats().items, step * 2_000);
         }
     }
@@ -283,16 +248,10 @@ fn c11_sixteen_threads_lose_no_bits() {
             });
         }
     });
-    assert_eq!(
-        passing(&filter, (0..16 * EACH).map(u64::to_le_bytes)),
-        16 * EACH
-    );
+    assert_eq!(passing(&filter, (0..16 * EACH).map(u64::to_le_bytes)), 16 * EACH);
     let stats = filter.stats();
     assert_eq!(stats.items, 16 * EACH);
-    assert_eq!(
-        stats.fill_ratio,
-        popcount(&filter) as f64 / filter.plan().bits() as f64
-    );
+    assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
 }
 
 #[test]
@@ -304,23 +263,15 @@ fn c11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {
     let told: Vec<Vec<bool>> = thread::scope(|scope| {
         let work = || {
             barrier.wait();
-            (0..KEYS as u64)
-                .map(|n| filter.insert(&n.to_le_bytes()))
-                .collect()
+            (0..KEYS as u64).map(|n| filter.insert(&n.to_le_bytes())).collect()
         };
         let threads: Vec<_> = (0..16).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for key in 0..KEYS {
         assert!(told.iter().any(|told| told[key]), "{key}");
     }
-    assert_eq!(
-        filter.stats().fill_ratio,
-        popcount(&filter) as f64 / filter.plan().bits() as f64
-    );
+    assert_eq!(filter.stats().fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
     assert!((0..KEYS as u64).all(|n| !filter.insert(&n.to_le_bytes())));
 }
 
@@ -355,12 +306,7 @@ fn c57_false_positives_found_under_another_key_pass_only_at_the_rate() {
 fn memory_that_is_not_there_is_an_error() {
     let plan = plan(1 << 58, 0.5);
     let error = BloomFilter::new(plan, hasher(Hash::Xxh3, 1, 1)).unwrap_err();
-    assert_eq!(
-        error,
-        Error::OutOfMemory {
-            bytes: plan.bytes()
-        }
-    );
+    assert_eq!(error, Error::OutOfMemory { bytes: plan.bytes() });
 }
 
 #[test]

@@ -67,9 +67,7 @@ impl Secret {
     pub fn from_env(var: &str) -> Result<Self, Error> {
         match std::env::var(var) {
             Ok(hex) => Self::from_hex(&Zeroizing::new(hex)),
-            Err(_) => Err(Error::SecretNotInEnvironment {
-                variable: var.to_owned(),
-            }),
+            Err(_) => Err(Error::SecretNotInEnvironment { variable: var.to_owned() }),
         }
     }
 
@@ -80,9 +78,8 @@ impl Secret {
     /// [`Error::NoRandomness`] if the operating system has none to give.
     pub fn generate() -> Result<Self, Error> {
         let mut bytes = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *bytes).map_err(|error| Error::NoRandomness {
-            reason: error.to_string(),
-        })?;
+        getrandom::fill(&mut *bytes)
+            .map_err(|error| Error::NoRandomness { reason: error.to_string() })?;
         Self::new(&*bytes)
     }
 

@@ -6,9 +6,8 @@ use crate::error::Error;
 #[path = "golden.rs"]
 mod golden;
 
-const NONCE: [u8; 16] = [
-    100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115,
-];
+const NONCE: [u8; 16] =
+    [100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115];
 
 fn secret() -> Secret {
     Secret::new(&std::array::from_fn::<u8, 32, _>(|at| at as u8)).unwrap()
@@ -23,18 +22,11 @@ fn check(hash: Hash, vectors: &[(usize, u64, u64)], expected_fold: u64) {
     let hasher = KeyedHasher::new(hash, &secret(), &NONCE);
     for &(len, block, bits) in vectors {
         let got = hasher.hash(&key(len));
-        assert_eq!(
-            (got.block, got.bits),
-            (block, bits),
-            "{} of {len} bytes",
-            hash.name()
-        );
+        assert_eq!((got.block, got.bits), (block, bits), "{} of {len} bytes", hash.name());
     }
     let fold = (0..=300)
         .map(|len| hasher.hash(&key(len)))
-        .fold(0_u64, |fold, got| {
-            ((fold.rotate_left(5) ^ got.block).rotate_left(5)) ^ got.bits
-        });
+        .fold(0_u64, |fold, got| ((fold.rotate_left(5) ^ got.block).rotate_left(5)) ^ got.bits);
     assert_eq!(fold, expected_fold, "{}", hash.name());
 }
 
@@ -51,24 +43,15 @@ fn c07_xxh3_agrees_with_other_implementations() {
 #[test]
 fn c07_the_fingerprint_of_a_secret_is_fixed() {
     assert_eq!(secret().fingerprint(), golden::FINGERPRINT);
-    assert_ne!(
-        Secret::new(&[1; 32]).unwrap().fingerprint(),
-        golden::FINGERPRINT
-    );
+    assert_ne!(Secret::new(&[1; 32]).unwrap().fingerprint(), golden::FINGERPRINT);
 }
 
 #[test]
 fn c07_names_and_numbers_of_the_algorithms_are_fixed() {
-    assert_eq!(
-        (Hash::SipHash13.id(), Hash::SipHash13.name()),
-        (1, "siphash-1-3")
-    );
+    assert_eq!((Hash::SipHash13.id(), Hash::SipHash13.name()), (1, "siphash-1-3"));
     assert_eq!((Hash::Xxh3.id(), Hash::Xxh3.name()), (2, "xxh3-128"));
     for id in 0..=u8::MAX {
-        assert_eq!(
-            Hash::from_id(id).map(Hash::id),
-            (1..=2).contains(&id).then_some(id)
-        );
+        assert_eq!(Hash::from_id(id).map(Hash::id), (1..=2).contains(&id).then_some(id));
     }
 }
 
@@ -82,10 +65,7 @@ fn secret_nonce_and_algorithm_each_change_the_hash() {
     for algorithm in [Hash::SipHash13, Hash::Xxh3] {
         for secret in [[1_u8; 16].as_slice(), &[2; 16], &[1; 17], &[1; 200]] {
             for nonce in [[1; 16], [2; 16]] {
-                assert_eq!(
-                    hash(algorithm, secret, nonce),
-                    hash(algorithm, secret, nonce)
-                );
+                assert_eq!(hash(algorithm, secret, nonce), hash(algorithm, secret, nonce));
                 all.push(hash(algorithm, secret, nonce));
             }
         }
@@ -107,20 +87,14 @@ fn debug_tells_no_secret() {
 #[test]
 fn a_short_secret_is_refused_with_its_length() {
     for len in 0..16 {
-        assert_eq!(
-            Secret::new(&vec![1; len]).unwrap_err(),
-            Error::SecretTooShort { bytes: len }
-        );
+        assert_eq!(Secret::new(&vec![1; len]).unwrap_err(), Error::SecretTooShort { bytes: len });
     }
     assert!(Secret::new(&[1; 16]).is_ok());
     assert_eq!(
         Secret::from_hex(&"ab".repeat(15)).unwrap_err(),
         Error::SecretTooShort { bytes: 15 }
     );
-    assert_eq!(
-        Secret::from_hex("").unwrap_err(),
-        Error::SecretTooShort { bytes: 0 }
-    );
+    assert_eq!(Secret::from_hex("").unwrap_err(), Error::SecretTooShort { bytes: 0 });
 }
 
 #[test]
@@ -128,23 +102,10 @@ fn hexadecimal_goes_there_and_back() {
     let hex = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
     assert_eq!(secret().to_hex(), hex);
     for text in [hex.to_owned(), hex.to_uppercase(), format!(" {hex}\n")] {
-        assert_eq!(
-            Secret::from_hex(&text).unwrap().fingerprint(),
-            secret().fingerprint()
-        );
+        assert_eq!(Secret::from_hex(&text).unwrap().fingerprint(), secret().fingerprint());
     }
-    for bad in [
-        &hex[1..],
-        &hex.replace('a', "g"),
-        &hex.replace("0a", "é"),
-        "0x00",
-        "é",
-    ] {
-        assert_eq!(
-            Secret::from_hex(bad).unwrap_err(),
-            Error::SecretNotHex,
-            "{bad}"
-        );
+    for bad in [&hex[1..], &hex.replace('a', "g"), &hex.replace("0a", "é"), "0x00", "é"] {
+        assert_eq!(Secret::from_hex(bad).unwrap_err(), Error::SecretNotHex, "{bad}");
     }
 }
 
@@ -161,8 +122,5 @@ fn the_environment_variable_is_named_when_it_is_missing() {
     let error = Secret::from_env(variable).unwrap_err();
     assert!(error.to_string().contains(variable));
     // Present in every build, and no hexadecimal.
-    assert_eq!(
-        Secret::from_env("CARGO_MANIFEST_DIR").unwrap_err(),
-        Error::SecretNotHex
-    );
+    assert_eq!(Secret::from_env("CARGO_MANIFEST_DIR").unwrap_err(), Error::SecretNotHex);
 }

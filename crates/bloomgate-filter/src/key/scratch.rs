@@ -15,11 +15,7 @@ pub(super) struct Scratch {
 impl Scratch {
     #[inline]
     pub(super) fn new() -> Self {
-        Self {
-            stack: [0; INLINE],
-            len: 0,
-            heap: Vec::new(),
-        }
+        Self { stack: [0; INLINE], len: 0, heap: Vec::new() }
     }
 
     /// Appends the length of `bytes` in LEB128, then `bytes`.
@@ -67,10 +63,6 @@ impl Scratch {
 
     #[inline]
     pub(super) fn as_slice(&self) -> &[u8] {
-        if self.heap.is_empty() {
-            &self.stack[..self.len]
-        } else {
-            &self.heap
-        }
+        if self.heap.is_empty() { &self.stack[..self.len] } else { &self.heap }
     }
 }

@@ -25,11 +25,7 @@ fn c07_golden_vectors_of_integers() {
     check(u32::MAX, "int", &[255, 255, 255, 255, 0, 0, 0, 0]);
     check(i64::MIN, "int", &[0, 0, 0, 0, 0, 0, 0, 128]);
     check(0x0102_0304_0506_0708_u64, "int", &[8, 7, 6, 5, 4, 3, 2, 1]);
-    check(
-        1_u128 << 64,
-        "int128",
-        &[0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
-    );
+    check(1_u128 << 64, "int128", &[0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     check(-1_i128, "int128", &[255; 16]);
 }
 
@@ -47,27 +43,11 @@ fn c07_golden_vectors_of_text_and_bytes() {
 #[test]
 fn c07_golden_vectors_of_tuples() {
     let text = String::from;
-    check(
-        (1_u8, text("ab")),
-        "(int,text)",
-        &[8, 1, 0, 0, 0, 0, 0, 0, 0, 2, b'a', b'b'],
-    );
+    check((1_u8, text("ab")), "(int,text)", &[8, 1, 0, 0, 0, 0, 0, 0, 0, 2, b'a', b'b']);
     check((text(""), text("")), "(text,text)", &[0, 0]);
-    check(
-        (text("a"), [7_u8], text("")),
-        "(text,bytes,text)",
-        &[1, b'a', 1, 7, 0],
-    );
-    check(
-        ([1_u8], [2_u8], [3_u8], [4_u8]),
-        "(bytes,bytes,bytes,bytes)",
-        &[1, 1, 1, 2, 1, 3, 1, 4],
-    );
-    check(
-        (text("x"), ([1_u8], [2_u8])),
-        "(text,(bytes,bytes))",
-        &[1, b'x', 4, 1, 1, 1, 2],
-    );
+    check((text("a"), [7_u8], text("")), "(text,bytes,text)", &[1, b'a', 1, 7, 0]);
+    check(([1_u8], [2_u8], [3_u8], [4_u8]), "(bytes,bytes,bytes,bytes)", &[1, 1, 1, 2, 1, 3, 1, 4]);
+    check((text("x"), ([1_u8], [2_u8])), "(text,(bytes,bytes))", &[1, b'x', 4, 1, 1, 1, 2]);
     // A length of 300 takes two groups: 300 = 0b10_0101100.
     let long = (vec![6_u8; 300], [1_u8]);
     let expected = [vec![0b1010_1100, 0b10], vec![6; 300], vec![1, 1]].concat();

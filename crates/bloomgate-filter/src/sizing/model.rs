@@ -71,11 +71,7 @@ struct Untouched {
 
 impl Untouched {
     fn after(j: u64) -> Self {
-        Self {
-            a: power(A, j),
-            b: power(B, j),
-            c: power(C, j),
-        }
+        Self { a: power(A, j), b: power(B, j), c: power(C, j) }
     }
 
     fn one_key_more(&mut self) {

@@ -11,18 +11,7 @@ fn plan(items: u64, rate: f64) -> Plan {
 #[test]
 fn c02_only_rates_between_0_and_1_are_accepted() {
     let above = 1.0 + f64::EPSILON;
-    for value in [
-        0.0,
-        -0.0,
-        1.0,
-        above,
-        1.5,
-        5.0,
-        50.0,
-        -1.0,
-        -1e-300,
-        f64::INFINITY,
-    ] {
+    for value in [0.0, -0.0, 1.0, above, 1.5, 5.0, 50.0, -1.0, -1e-300, f64::INFINITY] {
         for value in [value, -value] {
             if value > 0.0 && value < 1.0 {
                 continue;
@@ -32,10 +21,7 @@ fn c02_only_rates_between_0_and_1_are_accepted() {
             assert!(error.to_string().contains("false_positive_rate"));
         }
     }
-    assert!(matches!(
-        Rate::new(f64::NAN),
-        Err(Error::RateOutOfRange { .. })
-    ));
+    assert!(matches!(Rate::new(f64::NAN), Err(Error::RateOutOfRange { .. })));
 }
 
 #[test]
@@ -109,9 +95,7 @@ fn the_overhead_over_the_classic_formula_is_within_the_target() {
 fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
     for (items, rate) in [(u64::MAX, 0.01), (u64::MAX, 1e-9), (1 << 63, 0.001)] {
         let error = Plan::new(items, Rate::new(rate).unwrap()).unwrap_err();
-        let Error::TooLarge { bytes, .. } = error else {
-            panic!("{error}")
-        };
+        let Error::TooLarge { bytes, .. } = error else { panic!("{error}") };
         assert!(bytes > isize::MAX as u128 && error.to_string().contains(&bytes.to_string()));
     }
 }
@@ -119,10 +103,7 @@ fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
 #[test]
 fn c04_more_items_than_the_hash_can_tell_apart_are_refused() {
     let refused = |items, rate| {
-        matches!(
-            Plan::new(items, Rate::new(rate).unwrap()),
-            Err(Error::HashTooNarrow { .. })
-        )
+        matches!(Plan::new(items, Rate::new(rate).unwrap()), Err(Error::HashTooNarrow { .. }))
     };
     assert!(refused(2_000_000_000, 1e-9));
     assert!(!refused(1_000_000_000, 1e-9));
@@ -135,10 +116,7 @@ fn the_rate_grows_with_the_items_from_0_to_1() {
     let mut before = 0.0;
     for items in (0..20_000).step_by(100).chain([1 << 20, 1 << 40, u64::MAX]) {
         let rate = plan.expected_rate(items);
-        assert!(
-            (before..=1.0).contains(&rate),
-            "{items}: {rate} after {before}"
-        );
+        assert!((before..=1.0).contains(&rate), "{items}: {rate} after {before}");
         before = rate;
     }
     assert_eq!(before, 1.0);
@@ -151,10 +129,7 @@ fn c06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
             assert_eq!(plan.estimated_items(plan.expected_fill(items)), Some(items));
         }
         assert_eq!(plan.estimated_items(1.0), None);
-        assert!(
-            plan.estimated_items(1.0 - 1.0 / plan.bits() as f64)
-                .is_some()
-        );
+        assert!(plan.estimated_items(1.0 - 1.0 / plan.bits() as f64).is_some());
         assert_eq!(plan.estimated_items(-0.0), Some(0));
     }
 }

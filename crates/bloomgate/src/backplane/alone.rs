@@ -60,10 +60,7 @@ impl Alone {
     /// Alone because nothing is shared.
     #[must_use]
     pub fn without_store() -> Self {
-        Self {
-            standing: watch::channel(Standing::Current).1,
-            watch: None,
-        }
+        Self { standing: watch::channel(Standing::Current).1, watch: None }
     }
 
     /// Alone unless `store` says otherwise. Starts a task in the current tokio runtime, which ends
@@ -93,19 +90,8 @@ impl Alone {
             last_live_neighbour: None,
         };
         let beating = Mutex::new(Some(tokio::spawn(heart.beat_for_ever())));
-        let watch = Watch {
-            store,
-            namespace,
-            member,
-            clock,
-            budget,
-            writes_from,
-            beating,
-        };
-        Self {
-            standing,
-            watch: Some(watch),
-        }
+        let watch = Watch { store, namespace, member, clock, budget, writes_from, beating };
+        Self { standing, watch: Some(watch) }
     }
 }
 
@@ -227,21 +213,13 @@ impl Heart {
         self.standing.send_if_modified(|current| {
             let changed = *current != standing;
             if changed {
-                tracing::warn!(
-                    namespace = &*self.namespace,
-                    ?standing,
-                    "the standing changed"
-                );
+                tracing::warn!(namespace = &*self.namespace, ?standing, "the standing changed");
             }
             *current = standing;
             changed
         });
         if joining {
-            let wait = if neighbours.is_empty() {
-                Duration::ZERO
-            } else {
-                NOTICED_WITHIN
-            };
+            let wait = if neighbours.is_empty() { Duration::ZERO } else { NOTICED_WITHIN };
             self.writes_from.send_replace(Some(now + wait));
         }
     }
@@ -291,11 +269,7 @@ mod tests {
         assert_eq!(standing_of(&second), Standing::Doubtful(Why::NotAlone));
         second.leave().await;
         pass(&time, 20).await;
-        assert_eq!(
-            standing_of(&first),
-            Standing::Doubtful(Why::NotAlone),
-            "W is not over"
-        );
+        assert_eq!(standing_of(&first), Standing::Doubtful(Why::NotAlone), "W is not over");
         pass(&time, 20).await;
         assert_eq!(standing_of(&first), Standing::Current);
     }

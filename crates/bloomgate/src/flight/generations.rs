@@ -23,10 +23,7 @@ pub(crate) struct KeyGenerations {
 impl KeyGenerations {
     pub(crate) fn new() -> Self {
         let stripes = (0..STRIPES).map(|_| Mutex::new(0)).collect();
-        Self {
-            stripes,
-            hasher: RandomState::new(),
-        }
+        Self { stripes, hasher: RandomState::new() }
     }
 
     fn stripe(&self, key: &KeyBytes) -> &Mutex<u64> {

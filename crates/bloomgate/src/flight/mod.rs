@@ -71,11 +71,7 @@ pub(crate) struct Waiter<T>(watch::Receiver<Option<T>>);
 impl<T: Clone> Waiter<T> {
     /// The outcome; `None` if the flight was lost (its task panicked or was dropped).
     pub(crate) async fn outcome(mut self) -> Option<T> {
-        self.0
-            .wait_for(Option::is_some)
-            .await
-            .ok()
-            .and_then(|outcome| outcome.clone())
+        self.0.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone())
     }
 }
 
@@ -89,11 +85,7 @@ pub(crate) struct Ticket<T> {
 
 impl<T> Flights<T> {
     pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            by_key: Mutex::default(),
-            running: AtomicUsize::new(0),
-            limit,
-        }
+        Self { by_key: Mutex::default(), running: AtomicUsize::new(0), limit }
     }
 
     pub(crate) fn board(self: &Arc<Self>, key: &KeyBytes, boarding: Boarding) -> Boarded<T> {
@@ -108,17 +100,9 @@ impl<T> Flights<T> {
         }
         self.running.fetch_add(1, Ordering::Relaxed);
         let (outcome, waiter) = watch::channel(None);
-        let flight = Arc::new(Flight {
-            boarding,
-            started: AtomicBool::new(false),
-            outcome,
-        });
+        let flight = Arc::new(Flight { boarding, started: AtomicBool::new(false), outcome });
         by_key.insert(key.clone(), Arc::clone(&flight));
-        let ticket = Ticket {
-            flights: Arc::clone(self),
-            key: key.clone(),
-            flight,
-        };
+        let ticket = Ticket { flights: Arc::clone(self), key: key.clone(), flight };
         Boarded::Started(Waiter(waiter), ticket)
     }
 
@@ -147,10 +131,7 @@ impl<T> Ticket<T> {
 impl<T> Drop for Ticket<T> {
     fn drop(&mut self) {
         let mut by_key = self.flights.by_key.lock();
-        if by_key
-            .get(&self.key)
-            .is_some_and(|standing| Arc::ptr_eq(standing, &self.flight))
-        {
+        if by_key.get(&self.key).is_some_and(|standing| Arc::ptr_eq(standing, &self.flight)) {
             by_key.remove(&self.key);
         }
         self.flights.running.fetch_sub(1, Ordering::Relaxed);

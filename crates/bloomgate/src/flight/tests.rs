@@ -8,10 +8,7 @@ fn key(id: i64) -> KeyBytes {
     KeyBytes::of(&id)
 }
 
-const CALM: Boarding = Boarding {
-    generation: 1,
-    open: false,
-};
+const CALM: Boarding = Boarding { generation: 1, open: false };
 
 fn started<T>(boarded: Boarded<T>) -> (Waiter<T>, Ticket<T>) {
     match boarded {
@@ -37,10 +34,7 @@ async fn callers_of_one_generation_share_a_flight() {
     let second = joined(flights.board(&key(1), CALM));
     ticket.announce(7);
     drop(ticket);
-    assert_eq!(
-        (first.outcome().await, second.outcome().await),
-        (Some(7), Some(7))
-    );
+    assert_eq!((first.outcome().await, second.outcome().await), (Some(7), Some(7)));
     assert_eq!(flights.running(), 0);
     assert!(flights.by_key.lock().is_empty());
 }
@@ -50,10 +44,7 @@ async fn c29_a_caller_after_a_write_starts_its_own_flight() {
     let flights = Arc::new(Flights::new(8));
     let (_first, old) = started(flights.board(&key(1), CALM));
     old.start();
-    let later = Boarding {
-        generation: 3,
-        open: false,
-    };
+    let later = Boarding { generation: 3, open: false };
     let (second, new) = started(flights.board(&key(1), later));
     old.announce(1);
     drop(old);
@@ -61,20 +52,14 @@ async fn c29_a_caller_after_a_write_starts_its_own_flight() {
     let third = joined(flights.board(&key(1), later));
     new.announce(2);
     drop(new);
-    assert_eq!(
-        (second.outcome().await, third.outcome().await),
-        (Some(2), Some(2))
-    );
+    assert_eq!((second.outcome().await, third.outcome().await), (Some(2), Some(2)));
     assert_eq!(flights.running(), 0);
 }
 
 #[tokio::test]
 async fn while_a_key_is_open_only_flights_that_have_asked_nothing_are_joined() {
     let flights = Arc::new(Flights::<u8>::new(8));
-    let open = Boarding {
-        generation: 2,
-        open: true,
-    };
+    let open = Boarding { generation: 2, open: true };
     let (_w, ticket) = started(flights.board(&key(1), open));
     let _ = joined(flights.board(&key(1), open));
     ticket.start();

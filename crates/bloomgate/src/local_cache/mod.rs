@@ -30,11 +30,7 @@ struct Held<T> {
 
 impl<T: Clone> Clone for Held<T> {
     fn clone(&self) -> Self {
-        Self {
-            what: self.what.clone(),
-            until: self.until,
-            keep: self.keep,
-        }
+        Self { what: self.what.clone(), until: self.until, keep: self.keep }
     }
 }
 
@@ -77,10 +73,7 @@ impl<V> std::fmt::Debug for LocalCache<V> {
 }
 
 fn cache<T: Clone + Send + Sync + 'static>(entries: u64) -> Cache<KeyBytes, Held<T>> {
-    Cache::builder()
-        .max_capacity(entries)
-        .expire_after(KeepAsLongAsToldTo)
-        .build()
+    Cache::builder().max_capacity(entries).expire_after(KeepAsLongAsToldTo).build()
 }
 
 impl<V: Send + Sync + 'static> LocalCache<V> {
@@ -123,14 +116,7 @@ impl<V: Send + Sync + 'static> LocalCache<V> {
 
     pub(crate) fn put_null(&self, key: KeyBytes, ttl: Duration) {
         self.values.invalidate(&key);
-        self.nulls.insert(
-            key,
-            Held {
-                what: (),
-                until: self.clock.now() + ttl,
-                keep: ttl,
-            },
-        );
+        self.nulls.insert(key, Held { what: (), until: self.clock.now() + ttl, keep: ttl });
     }
 
     /// Drops whatever is known of the key.
@@ -154,11 +140,7 @@ mod tests {
 
     fn fixture() -> (LocalCache<String>, crate::clock::ManualTime) {
         let (clock, time) = Clock::manual();
-        let limits = LocalLimits {
-            values: 100,
-            nulls: 100,
-            stale_for: 60 * SECOND,
-        };
+        let limits = LocalLimits { values: 100, nulls: 100, stale_for: 60 * SECOND };
         (LocalCache::new(limits, clock), time)
     }
 
