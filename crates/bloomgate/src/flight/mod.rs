@@ -26,6 +26,8 @@ pub(crate) struct Boarding {
     pub(crate) generation: u64,
     /// True while a write of the key is open in this process.
     pub(crate) open: bool,
+    /// False while other instances may write what this one isn't told of.
+    pub(crate) in_step: bool,
 }
 
 #[derive(Debug)]
@@ -37,10 +39,11 @@ struct Flight<T> {
 }
 
 impl<T> Flight<T> {
-    /// Rule A4. A flight that hasn't asked anything yet will see whatever is committed by now, so
-    /// anyone may join it.
+    /// Rules A4 and C20. A flight that hasn't asked anything yet will see whatever is committed by
+    /// now, so anyone may join it.
     fn may_be_joined(&self, by: Boarding) -> bool {
-        let current = !by.open && !self.boarding.open && self.boarding.generation == by.generation;
+        let calm = by.in_step && !by.open && !self.boarding.open;
+        let current = calm && self.boarding.generation == by.generation;
         current || !self.started.load(Ordering::SeqCst)
     }
 }

@@ -8,7 +8,7 @@ fn key(id: i64) -> KeyBytes {
     KeyBytes::of(&id)
 }
 
-const CALM: Boarding = Boarding { generation: 1, open: false };
+const CALM: Boarding = Boarding { generation: 1, open: false, in_step: true };
 
 fn started<T>(boarded: Boarded<T>) -> (Waiter<T>, Ticket<T>) {
     match boarded {
@@ -44,7 +44,7 @@ async fn c29_a_caller_after_a_write_starts_its_own_flight() {
     let flights = Arc::new(Flights::new(8));
     let (_first, old) = started(flights.board(&key(1), CALM));
     old.start();
-    let later = Boarding { generation: 3, open: false };
+    let later = Boarding { generation: 3, open: false, in_step: true };
     let (second, new) = started(flights.board(&key(1), later));
     old.announce(1);
     drop(old);
@@ -59,11 +59,27 @@ async fn c29_a_caller_after_a_write_starts_its_own_flight() {
 #[tokio::test]
 async fn while_a_key_is_open_only_flights_that_have_asked_nothing_are_joined() {
     let flights = Arc::new(Flights::<u8>::new(8));
-    let open = Boarding { generation: 2, open: true };
+    let open = Boarding { generation: 2, open: true, in_step: true };
     let (_w, ticket) = started(flights.board(&key(1), open));
     let _ = joined(flights.board(&key(1), open));
     ticket.start();
     let _ = started(flights.board(&key(1), open));
+}
+
+#[tokio::test]
+async fn out_of_step_only_flights_that_have_asked_nothing_are_joined() {
+    let flights = Arc::new(Flights::new(8));
+    let doubtful = Boarding { in_step: false, ..CALM };
+    let (_first, old) = started(flights.board(&key(1), doubtful));
+    let _ = joined(flights.board(&key(1), doubtful));
+    old.start();
+    let (second, new) = started(flights.board(&key(1), doubtful));
+    new.start();
+    new.announce(2);
+    // Its outcome is known, but another instance may have written since.
+    let _ = started(flights.board(&key(1), doubtful));
+    old.announce(1);
+    assert_eq!(second.outcome().await, Some(2));
 }
 
 #[tokio::test]

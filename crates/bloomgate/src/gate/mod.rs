@@ -201,6 +201,11 @@ impl LiveGate {
         self.evidence.lock().was_complete
     }
 
+    /// How often the standing was lost.
+    pub(crate) fn breaks(&self) -> u64 {
+        self.evidence.lock().breaks
+    }
+
     /// True while a complete generation is in service whose standing was never broken.
     pub(crate) fn is_certified(&self) -> bool {
         self.evidence.lock().certified

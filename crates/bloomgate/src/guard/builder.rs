@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bloomgate_filter::Secret;
+use futures_util::FutureExt as _;
 use tokio::sync::watch;
 
 use super::near::Near;
@@ -312,6 +313,20 @@ impl<K: Key, V: Value> Builder<K, V> {
         let standing =
             rebuild::follow_standing(backplane.standing(), Arc::clone(&gate), Arc::clone(&near));
         let mut background = vec![Background(tokio::spawn(standing))];
+        let (settled, settled_at_start) = watch::channel(false);
+        let mut settling = Box::pin(rebuild::settle_at_start(
+            Arc::clone(&source),
+            Arc::clone(&near),
+            started,
+            settings.write_window,
+            Arc::clone(&progress),
+            clock.clone(),
+            settled,
+        ));
+        // A source that nobody else writes to is settled at once.
+        if (&mut settling).now_or_never().is_none() {
+            background.push(Background(tokio::spawn(settling)));
+        }
         if !forced_open {
             let builder = rebuild::Builder {
                 gate: Arc::clone(&gate),
@@ -321,7 +336,7 @@ impl<K: Key, V: Value> Builder<K, V> {
                 requests,
                 progress: Arc::clone(&progress),
                 clock: clock.clone(),
-                started,
+                settled_at_start,
                 write_window: settings.write_window,
             };
             background.push(Background(tokio::spawn(builder.run())));

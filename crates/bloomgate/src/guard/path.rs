@@ -88,15 +88,19 @@ impl<K: Key, V: Value> Inner<K, V> {
         let unlikely = seen == Seen::Never && !self.settings.gate.forced_open;
         let mut lease = None;
         // Rule A4: while the key is open, both caches are skipped.
-        if !boarding.open && self.shared.is_some() && !self.unmarked.covers(&bytes) {
+        if !boarding.open && self.shared.is_some() {
+            // First of all: who joins after a write without a mark must not find this flight on
+            // its way to the slot, past the question whether it may read it.
             ticket.start();
-            match self.ask_shared(&bytes, boarding, !unlikely).await {
-                Asked::Hit(answer, ttl) => {
-                    self.publish_near(&bytes, boarding, &answer, ttl);
-                    ticket.announce(Ok(answer));
-                    return;
+            if !self.unmarked.covers(&bytes) {
+                match self.ask_shared(&bytes, boarding, !unlikely).await {
+                    Asked::Hit(answer, ttl) => {
+                        self.publish_near(&bytes, boarding, &answer, ttl);
+                        ticket.announce(Ok(answer));
+                        return;
+                    }
+                    Asked::Miss(leased) => lease = leased,
                 }
-                Asked::Miss(leased) => lease = leased,
             }
         }
         let share = if unlikely { Share::Unlikely } else { Share::Full };

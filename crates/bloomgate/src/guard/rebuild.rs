@@ -48,16 +48,41 @@ pub(crate) async fn follow_standing<V: Send + Sync + 'static>(
     gate: Arc<LiveGate>,
     near: Arc<Near<V>>,
 ) {
+    let mut before = None;
     loop {
         let now = *standing.borrow_and_update();
+        if before == Some(Standing::Current) && now == Standing::Current {
+            // It was lost and won again between two looks: a break all the same.
+            let lost = Standing::Doubtful(Why::NotAlone);
+            gate.set_standing(lost);
+            near.set_standing(lost);
+        }
         gate.set_standing(now);
         near.set_standing(now);
+        before = Some(now);
         if standing.changed().await.is_err() {
             // The backplane is gone and can't vouch for anything any more, unless it is one whose
             // standing never changes.
             return;
         }
     }
+}
+
+/// Waits for the end of what a killed predecessor may have left under way (rule A8), then tells the
+/// caches and whoever builds the gate.
+pub(crate) async fn settle_at_start<V: Send + Sync + 'static>(
+    source: Arc<dyn Source>,
+    near: Arc<Near<V>>,
+    started: Moment,
+    write_window: Duration,
+    progress: Arc<Progress>,
+    clock: Clock,
+    settled: watch::Sender<bool>,
+) {
+    warm_up::settle(&*source, started, write_window, &progress, &clock).await;
+    progress.succeeded();
+    near.set_settled();
+    settled.send_replace(true);
 }
 
 /// Everything that building a generation takes.
@@ -70,7 +95,7 @@ pub(crate) struct Builder {
     pub(crate) requests: mpsc::UnboundedReceiver<Asked>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) clock: Clock,
-    pub(crate) started: Moment,
+    pub(crate) settled_at_start: watch::Receiver<bool>,
     pub(crate) write_window: Duration,
 }
 
@@ -79,12 +104,20 @@ impl Builder {
     /// lost its certificate or has become too full; for ever.
     pub(crate) async fn run(mut self) {
         let mut asked: Vec<Asked> = Vec::new();
-        // Since when writes that this instance wasn't told of may be under way.
-        let mut unsettled_since = Some(self.started);
+        // Since when writes that this instance wasn't told of may be under way, those from before
+        // its start aside.
+        let mut unsettled_since = None;
+        let mut breaks = self.gate.breaks();
         let mut backoff = Backoff::new(self.clock.clone());
         loop {
             if self.standing.wait_for(|standing| *standing == Standing::Current).await.is_err() {
                 return;
+            }
+            // However short the break was, and whoever noticed it.
+            let breaks_by_now = self.gate.breaks();
+            if breaks_by_now != breaks {
+                breaks = breaks_by_now;
+                unsettled_since = Some(self.clock.now());
             }
             // Requests that are waiting by now share the scan that begins now.
             while let Ok(one) = self.requests.try_recv() {
@@ -131,6 +164,10 @@ impl Builder {
 
     /// One generation, from nothing to service.
     async fn build(&self, unsettled_since: Option<Moment>) -> Result<(), Error> {
+        if self.settled_at_start.clone().wait_for(|settled| *settled).await.is_err() {
+            // The guard is going down, and this task with it.
+            return std::future::pending().await;
+        }
         if let Some(since) = unsettled_since {
             let (source, progress) = (&*self.source, &*self.progress);
             warm_up::settle(source, since, self.write_window, progress, &self.clock).await;

@@ -1,1 +1,51 @@
-//! Tests.
+//! Tests of the protocol: a real guard over doubles that can be held up at each step.
+
+mod begin;
+mod builder;
+mod company;
+mod departures;
+mod house;
+mod interleavings;
+mod limits;
+mod load_race;
+mod long_run;
+mod nulls;
+mod rebuild;
+mod rows;
+mod shutdown;
+mod source;
+mod standing;
+mod stops;
+mod store;
+mod ttl;
+mod unknown;
+mod values;
+mod warm_up;
+mod writer;
+
+use std::future::Future;
+use std::time::Duration;
+
+/// A ceiling for what would otherwise hang for ever.
+async fn within<F: Future>(work: F) -> F::Output {
+    let ceiling = Duration::from_secs(20);
+    tokio::time::timeout(ceiling, work).await.expect("this hangs")
+}
+
+/// Lets every task run until none has anything left to do without a signal or the clock.
+async fn quiet() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits until something is so.
+async fn until(what: &str, so: impl Fn() -> bool) {
+    for _ in 0..100_000 {
+        if so() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("this never came true: {what}");
+}

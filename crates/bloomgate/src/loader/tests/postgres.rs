@@ -20,7 +20,7 @@ const BY_ID: &str = "SELECT id, name FROM items WHERE id = $1";
 async fn pool_at(url: &str, connections: u32) -> PgPool {
     PgPoolOptions::new()
         .max_connections(connections)
-        .acquire_timeout(Duration::from_millis(500))
+        .acquire_timeout(Duration::from_secs(3))
         .connect_lazy(url)
         .unwrap()
 }

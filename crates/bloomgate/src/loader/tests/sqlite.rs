@@ -23,7 +23,7 @@ async fn pool(connections: u32) -> (tempfile::TempDir, SqlitePool) {
         .create_if_missing(true);
     let pool = SqlitePoolOptions::new()
         .max_connections(connections)
-        .acquire_timeout(Duration::from_millis(200))
+        .acquire_timeout(Duration::from_secs(3))
         .connect_with(options)
         .await
         .unwrap();

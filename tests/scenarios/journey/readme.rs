@@ -1,7 +1,5 @@
 //! The README's code compiles: it stands here, word for word.
 
-#![expect(dead_code, reason = "it is enough that it compiles")]
-
 #[derive(serde::Serialize, serde::Deserialize, sqlx::FromRow)]
 struct Product {
     id: i64,
@@ -89,7 +87,7 @@ fn bare(code: &str) -> String {
 #[test]
 fn every_rust_block_of_the_readme_stands_in_this_file() {
     let here = bare(include_str!("readme.rs"));
-    let readme = include_str!("../../README.md");
+    let readme = include_str!("../../../README.md");
     let blocks: Vec<&str> =
         readme.split("```rust\n").skip(1).filter_map(|after| after.split("```").next()).collect();
     assert_eq!(blocks.len(), 2);

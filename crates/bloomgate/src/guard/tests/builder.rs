@@ -1,0 +1,121 @@
+//! `build` refuses nonsense, and says which field it is in.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use super::house::{MS, SECOND};
+use super::store::{Faults, TestStore};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::gate::Gate;
+use crate::guard::{Builder, Guard};
+use crate::loader;
+use crate::warm_up::Keys;
+
+fn sane(name: &str) -> Builder<i64, String> {
+    Guard::builder(name)
+        .source(Keys::new([1_i64]))
+        .loader(loader::from_fn(|_: i64| async { Ok::<_, Infallible>(None) }))
+}
+
+type Change = fn(Builder<i64, String>) -> Builder<i64, String>;
+
+#[tokio::test]
+async fn nonsense_is_refused_by_the_name_of_its_field() {
+    let nonsense: &[(&str, Change)] = &[
+        ("value_ttl", |b| b.value_ttl(Duration::ZERO)),
+        ("value_ttl", |b| b.value_ttl(Duration::MAX)),
+        ("null_ttl", |b| b.null_ttl(Duration::ZERO)),
+        ("null_ttl", |b| b.null_ttl(367 * 24 * 3_600 * SECOND)),
+        ("jitter", |b| b.jitter(1.0)),
+        ("jitter", |b| b.jitter(-0.1)),
+        ("jitter", |b| b.jitter(f64::NAN)),
+        ("store_budget", |b| b.store_budget(Duration::ZERO)),
+        ("store_budget", |b| b.store_budget(61 * SECOND)),
+        // Twice the budget must fit into what W leaves after `run`.
+        ("store_budget", |b| b.store_budget(3 * SECOND)),
+        ("load_timeout", |b| b.load_timeout(Duration::ZERO)),
+        ("load_timeout", |b| b.load_timeout(601 * SECOND)),
+        ("queue_timeout", |b| b.queue_timeout(601 * SECOND)),
+        ("write_window", |b| b.write_window(999 * MS)),
+        ("write_window", |b| b.write_window(601 * SECOND)),
+        ("write_window", |b| b.write_window(Duration::MAX)),
+        ("lease_ttl", |b| b.lease_ttl(Duration::ZERO)),
+        // 2 × 100 ms + 250 ms + 2 s, less one.
+        ("lease_ttl", |b| b.lease_ttl(2_449 * MS)),
+        ("stale_for", |b| b.stale_for(Duration::MAX)),
+        ("loads", |b| b.loads(0)),
+        ("unlikely_loads", |b| b.unlikely_loads(0)),
+        ("unlikely_loads", |b| b.loads(4).unlikely_loads(5)),
+        ("local_values", |b| b.local_values(0)),
+        ("local_nulls", |b| b.local_nulls(0)),
+        // A sum that would overflow is nonsense, not a panic.
+        ("store_budget", |b| b.store_budget(Duration::MAX)),
+        ("load_timeout", |b| b.load_timeout(Duration::MAX)),
+        ("queue_timeout", |b| b.queue_timeout(Duration::MAX)),
+    ];
+    for (field, change) in nonsense {
+        match change(sane("fine")).build().await {
+            Err(Error::Config { field: named, problem, fix }) => {
+                assert_eq!(named, *field, "{problem}; {fix}");
+            }
+            other => panic!("{field}: {other:?}"),
+        }
+    }
+    for name in ["", "Upper", "with space", "umläut", "a/b", "a:b", &"x".repeat(65)] {
+        let refused = sane(name).build().await;
+        assert!(matches!(refused, Err(Error::Config { field: "builder(name)", .. })), "{name:?}");
+    }
+}
+
+#[tokio::test]
+async fn c02_a_rate_that_is_none_is_refused() {
+    for rate in [0.0, -0.0, 1.0, 1.5, 2.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let refused = sane("fine").gate(Gate::bloom().false_positive_rate(rate)).build().await;
+        assert!(matches!(refused, Err(Error::Filter(_))), "{rate}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_required_is_asked_for() {
+    let no_source = Guard::<i64, String>::builder("fine")
+        .loader(loader::from_fn(|_: i64| async { Ok::<_, Infallible>(None) }))
+        .build();
+    assert!(matches!(no_source.await, Err(Error::Config { field: "source", .. })));
+    let no_loader = Guard::<i64, String>::builder("fine").source(Keys::new([1_i64])).build();
+    assert!(matches!(no_loader.await, Err(Error::Config { field: "loader", .. })));
+}
+
+#[tokio::test]
+async fn the_outer_ends_of_the_ranges_are_fine() {
+    let fine: &[Change] = &[
+        |b| b.value_ttl(MS).null_ttl(MS),
+        |b| b.value_ttl(366 * 24 * 3_600 * SECOND),
+        |b| b.jitter(0.0),
+        |b| b.jitter(0.999),
+        |b| b.lease_ttl(2_450 * MS),
+        |b| b.queue_timeout(Duration::ZERO).stale_for(Duration::ZERO),
+        |b| b.write_window(SECOND),
+        |b| b.write_window(600 * SECOND),
+        |b| b.loads(1),
+        |b| b.loads(1).unlikely_loads(1),
+        |b| b.local_values(1).local_nulls(1),
+        |b| b.gate(Gate::open()),
+    ];
+    for (number, change) in fine.iter().enumerate() {
+        let built = change(sane("a-z_0.9")).build().await;
+        assert!(built.is_ok(), "no. {number}: {built:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_will_never_do_is_refused_and_one_that_is_down_is_not() {
+    let (clock, _time) = Clock::manual();
+    let store = TestStore::new(clock.clone(), Default::default());
+    store.faults(Faults { unsupported: true, ..Faults::default() });
+    let refused = sane("fine").clock(clock.clone()).store(store.clone()).build().await;
+    assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
+    store.faults(Faults { down: true, ..Faults::default() });
+    let built = sane("fine").clock(clock).store(store).build().await;
+    assert!(built.is_ok(), "{built:?}");
+}

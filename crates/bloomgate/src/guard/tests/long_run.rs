@@ -1,0 +1,356 @@
+//! Everything at once, at random, for long: readers, writers that fail in every way, rebuilds,
+//! evictions, outages, callers that go away.
+//!
+//! What must hold throughout: no id is refused whose write has returned (P1), no answer is older
+//! than the floor of when it was asked for (P5), no error is remembered as absence (P4); and when
+//! all is over, nothing is left.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+
+use super::house::{House, MS, Mishap, SECOND, WINDOW};
+use super::store::Faults;
+use super::within;
+use super::writer::Failure;
+use crate::answer::{Answer, Tier};
+use crate::error::WriteError;
+
+/// Ids that are written and read; few, so that everybody meets.
+const IDS: i64 = 6;
+/// Guards that are each run for a while, one after the other.
+const HOUSES: u64 = 120;
+const STEPS: u64 = 300;
+
+/// What must not be undershot: for each id the highest version whose End has returned.
+#[derive(Debug)]
+struct Model {
+    floor: Vec<Cell<usize>>,
+    refusals: Cell<usize>,
+    answers: Cell<usize>,
+    failures: RefCell<Vec<String>>,
+}
+
+impl Model {
+    fn raise(&self, id: i64, version: usize) {
+        let floor = &self.floor[usize::try_from(id).unwrap()];
+        floor.set(floor.get().max(version));
+    }
+
+    fn floor(&self, id: i64) -> usize {
+        self.floor[usize::try_from(id).unwrap()].get()
+    }
+
+    fn fail(&self, what: String) {
+        self.failures.borrow_mut().push(what);
+    }
+}
+
+/// How a write goes.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Commits,
+    Deletes,
+    RollsBack,
+    /// Commits, but nobody is told; or nobody is told, and it commits later; or it never does.
+    LosesItsAnswer {
+        commits: Option<bool>,
+    },
+    Panics {
+        commits: bool,
+    },
+    Hangs {
+        commits: bool,
+    },
+}
+
+async fn reads(house: Rc<House>, model: Rc<Model>, id: i64) {
+    let floor = model.floor(id);
+    let answer = match house.guard.get(&id).await {
+        Ok(answer) => answer,
+        // An error says nothing, which is what it should say.
+        Err(_) => return,
+    };
+    model.answers.set(model.answers.get() + 1);
+    if matches!(answer, Answer::Absent(Tier::Gate)) {
+        model.refusals.set(model.refusals.get() + 1);
+    }
+    let shown = format!("{answer:?}");
+    let row = answer.value().map(|row| *row);
+    if !house.rows.is_no_older(id, row, floor) {
+        model.fail(format!("id {id}, floor {floor}: {shown}"));
+    }
+}
+
+async fn naps(naps: u8) {
+    for _ in 0..naps {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Api {
+    Write,
+    Update,
+    Delete,
+}
+
+async fn writes(
+    house: Rc<House>,
+    model: Rc<Model>,
+    id: i64,
+    api: Api,
+    fate: Fate,
+    [before, between, after]: [u8; 3],
+) {
+    let rows = house.rows.clone();
+    let exists = api == Api::Write || rows.get(id).is_some();
+    let run = async move {
+        naps(before).await;
+        let commit = || match api {
+            Api::Write => rows.commit(id),
+            // Only what exists may be changed.
+            Api::Update if rows.get(id).is_some() => rows.commit(id),
+            _ => rows.delete(id),
+        };
+        match fate {
+            Fate::Commits => {
+                let version = commit();
+                naps(after).await;
+                Ok(version)
+            }
+            Fate::Deletes => {
+                let version = rows.delete(id);
+                naps(after).await;
+                Ok(version)
+            }
+            Fate::RollsBack => Err(Failure::Settled),
+            Fate::LosesItsAnswer { commits: Some(true) } => {
+                commit();
+                naps(after).await;
+                Err(Failure::Unsettled)
+            }
+            Fate::LosesItsAnswer { commits } => {
+                if commits.is_some() {
+                    let rows = rows.clone();
+                    tokio::spawn(async move {
+                        naps(between).await;
+                        if api == Api::Write {
+                            rows.commit(id);
+                        } else {
+                            rows.delete(id);
+                        }
+                    });
+                }
+                Err(Failure::Unsettled)
+            }
+            Fate::Panics { commits } => {
+                if commits {
+                    commit();
+                }
+                naps(after).await;
+                panic!("the test says so");
+            }
+            Fate::Hangs { commits } => {
+                if commits {
+                    commit();
+                }
+                std::future::pending().await
+            }
+        }
+    };
+    let result = match api {
+        Api::Write => house.guard.write(id, run).await,
+        Api::Update => house.guard.update(id, run).await,
+        Api::Delete => house.guard.delete(id, run).await,
+    };
+    match result {
+        Ok(version) => {
+            model.raise(id, version);
+            // P1, at once.
+            if house.rows.get(id).is_some() && house.refuses(id) {
+                model.fail(format!("id {id} is refused right after its write"));
+            }
+        }
+        Err(WriteError::Absent) if exists && house.rows.get(id).is_some() => {
+            model.fail(format!("id {id} exists, and its {api:?} was refused"));
+        }
+        Err(_) => {}
+    }
+}
+
+async fn creates(house: Rc<House>, model: Rc<Model>, fails: bool) {
+    let rows = house.rows.clone();
+    let created = house.guard.create(|admit| async move {
+        let mut transaction = rows.begin();
+        let id = transaction.insert();
+        naps(1).await;
+        let admitted = admit.key(id).await?;
+        if fails {
+            return Err(Failure::Settled);
+        }
+        transaction.commit();
+        naps(1).await;
+        Ok((admitted, id))
+    });
+    let Ok(id) = created.await else { return };
+    if house.refuses(id) {
+        model.fail(format!("the created {id} is refused"));
+    }
+    if let Ok(answer) = house.guard.get(&id).await
+        && answer.clone().value().is_none()
+    {
+        model.fail(format!("the created {id} isn't found: {answer:?}"));
+    }
+}
+
+fn fate(random: &mut StdRng) -> Fate {
+    match random.random_range(0..20) {
+        0..10 => Fate::Commits,
+        10..12 => Fate::Deletes,
+        12..14 => Fate::RollsBack,
+        14 => Fate::LosesItsAnswer { commits: Some(true) },
+        15 => Fate::LosesItsAnswer { commits: Some(false) },
+        16 => Fate::LosesItsAnswer { commits: None },
+        17 => Fate::Panics { commits: random.random() },
+        _ => Fate::Hangs { commits: random.random() },
+    }
+}
+
+/// One guard's life.
+async fn live(seed: u64) -> [usize; 2] {
+    let random = &mut StdRng::seed_from_u64(seed);
+    let shared = random.random_bool(0.75);
+    let plan = House::with(0..IDS / 2).shared_if(shared);
+    let plan = if random.random_bool(0.3) { plan.open_gate() } else { plan };
+    let house = Rc::new(plan.build().await);
+    let model = Rc::new(Model {
+        floor: (0..IDS).map(|id| Cell::new(house.rows.version(id))).collect(),
+        refusals: Cell::new(0),
+        answers: Cell::new(0),
+        failures: RefCell::default(),
+    });
+    let gated = house.status().gate.generation > 0;
+    let mut tasks = Vec::new();
+    let mut passed = Duration::ZERO;
+    for _ in 0..STEPS {
+        let id = random.random_range(0..IDS);
+        let (house_, model_) = (Rc::clone(&house), Rc::clone(&model));
+        match random.random_range(0..100) {
+            0..55 => tasks.push(tokio::task::spawn_local(reads(house_, model_, id))),
+            55..75 => {
+                let api =
+                    *[Api::Write, Api::Write, Api::Update, Api::Delete].choose(random).unwrap();
+                let pauses = [0; 3].map(|_| random.random_range(0..6));
+                let writing = writes(house_, model_, id, api, fate(random), pauses);
+                tasks.push(tokio::task::spawn_local(writing));
+            }
+            75..79 => {
+                let creating = creates(house_, model_, random.random_bool(0.2));
+                tasks.push(tokio::task::spawn_local(creating));
+            }
+            79..82 if gated => {
+                let rebuilding = async move { _ = house_.guard.rebuild().await };
+                tasks.push(tokio::task::spawn_local(rebuilding));
+            }
+            82..86 if shared => match random.random_range(0..3) {
+                0 => house.store().memory().flush(),
+                _ => house.store().memory().evict(&house.slot(id)),
+            },
+            86..89 if shared => {
+                let faults = *[
+                    Faults::default(),
+                    Faults::default(),
+                    Faults { down: true, ..Faults::default() },
+                    Faults { silent: true, ..Faults::default() },
+                    Faults { no_marks: true, ..Faults::default() },
+                    Faults { no_unmarks: true, ..Faults::default() },
+                    Faults { no_fills: true, ..Faults::default() },
+                ]
+                .choose(random)
+                .unwrap();
+                house.store().faults(faults);
+            }
+            89..92 => {
+                let mishap = *[Mishap::Error, Mishap::Panic, Mishap::Hang].choose(random).unwrap();
+                house.mishap(id, mishap);
+            }
+            92..95 => {
+                if let Some(task) = tasks.choose(random) {
+                    task.abort();
+                }
+            }
+            _ => {
+                let by = *[MS, 20 * MS, 150 * MS, 3 * SECOND].choose(random).unwrap();
+                passed += by;
+                house.time.advance(by);
+            }
+        }
+        naps(random.random_range(0..8)).await;
+    }
+    // All is well again, and everybody comes to an end: budgets, backoffs, windows.
+    if shared {
+        house.store().faults(Faults::default());
+    }
+    for _ in 0..20 {
+        house.pass(3 * SECOND).await;
+    }
+    for task in tasks {
+        match within(task).await {
+            Ok(()) => {}
+            Err(cut) if cut.is_cancelled() => {}
+            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        }
+    }
+    // After W, what was committed by whomever is the floor.
+    house.pass(WINDOW).await;
+    for id in house.rows.ids() {
+        assert!(!house.refuses(id), "seed {seed}: {id} is refused in the end");
+    }
+    for id in 0..IDS {
+        // A mishap that nobody met is met now.
+        let answer = loop {
+            match house.get_with_time(id).await {
+                Ok(answer) => break answer.value().map(|row| *row),
+                Err(_) => continue,
+            }
+        };
+        assert_eq!(answer, house.rows.get(id), "seed {seed}: {id} in the end");
+    }
+    let failures = model.failures.borrow();
+    assert!(failures.is_empty(), "seed {seed}: {failures:#?}");
+    house.is_tidy().await;
+    [model.answers.get(), model.refusals.get()]
+}
+
+#[test]
+fn c29_random_lives_keep_every_promise() {
+    // One life alone, to look at it again.
+    let seed = std::env::var("BLOOMGATE_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seeds = seed.map_or(0..HOUSES, |seed| seed..seed + 1);
+    let mut all = [0, 0];
+    for seed in seeds {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let local = tokio::task::LocalSet::new();
+        let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            local.block_on(&runtime, live(seed))
+        }));
+        match lived {
+            Ok(counts) => all = [all[0] + counts[0], all[1] + counts[1]],
+            Err(panic) => {
+                eprintln!("BLOOMGATE_SEED={seed} shows it again");
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+    enough(all, seed.is_some());
+}
+
+fn enough([answers, refusals]: [usize; 2], single: bool) {
+    assert!(single || answers > 6_000, "only {answers} answers");
+    assert!(single || refusals > 60, "only {refusals} refusals");
+}

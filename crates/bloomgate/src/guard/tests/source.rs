@@ -1,0 +1,152 @@
+//! A source that reads the rows in chunks and fails when the test says so.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+
+use super::rows::Rows;
+use super::stops::{At, Stops};
+use crate::error::SourceError;
+use crate::key::KeyBytes;
+use crate::ports::{Place, Scan, ScanCompleted, ScanFrom, Settled, Source};
+
+/// Keys between two checkpoints.
+pub(super) const CHUNK: usize = 10;
+
+/// How a scan ends early.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cut {
+    /// With an error, after so many keys of this attempt.
+    Error(usize),
+    /// It stops answering after so many keys.
+    Stall(usize),
+}
+
+#[derive(Debug)]
+struct Script {
+    cuts: VecDeque<Cut>,
+    settled: Settled,
+    settle_errors: usize,
+    /// For each scan the id after which it began.
+    scans: Vec<Option<i64>>,
+    settles: usize,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct TestSource {
+    rows: Rows,
+    stops: Stops,
+    script: Arc<Mutex<Script>>,
+}
+
+impl TestSource {
+    pub(super) fn new(rows: Rows, stops: Stops) -> Self {
+        Self {
+            rows,
+            stops,
+            script: Arc::new(Mutex::new(Script {
+                cuts: VecDeque::new(),
+                settled: Settled::Yes,
+                settle_errors: 0,
+                scans: Vec::new(),
+                settles: 0,
+            })),
+        }
+    }
+
+    /// The next scan ends like this.
+    pub(super) fn cut(&self, cut: Cut) {
+        self.script.lock().cuts.push_back(cut);
+    }
+
+    pub(super) fn settled(&self, settled: Settled) {
+        self.script.lock().settled = settled;
+    }
+
+    /// So many questions whether earlier writes have ended fail.
+    pub(super) fn settle_errors(&self, many: usize) {
+        self.script.lock().settle_errors = many;
+    }
+
+    /// For each scan so far the id after which it began.
+    pub(super) fn scans(&self) -> Vec<Option<i64>> {
+        self.script.lock().scans.clone()
+    }
+
+    /// How often it was asked whether earlier writes have ended.
+    pub(super) fn settles(&self) -> usize {
+        self.script.lock().settles
+    }
+}
+
+impl Source for TestSource {
+    fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>> {
+        Box::pin(async move {
+            self.stops.pass(At::Counting).await;
+            Ok(self.rows.ids().len() as u64)
+        })
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
+        Box::pin(async move {
+            self.script.lock().settles += 1;
+            self.stops.pass(At::Settling).await;
+            let mut script = self.script.lock();
+            if script.settle_errors > 0 {
+                script.settle_errors -= 1;
+                return Err(SourceError::new("the database does not say"));
+            }
+            Ok(script.settled)
+        })
+    }
+
+    fn scan<'a>(
+        &'a self,
+        from: ScanFrom,
+        into: &'a mut dyn Scan,
+    ) -> BoxFuture<'a, Result<ScanCompleted, SourceError>> {
+        Box::pin(async move {
+            let after = match &from {
+                ScanFrom::Start => None,
+                ScanFrom::After(place) => place.cursor::<i64>().copied(),
+            };
+            let cut = {
+                let mut script = self.script.lock();
+                script.scans.push(after);
+                script.cuts.pop_front()
+            };
+            let mut ids = self.rows.ids();
+            ids.retain(|id| after.is_none_or(|after| *id > after));
+            self.stops.pass(At::AfterSnapshot).await;
+            let mut handed = 0;
+            for chunk in ids.chunks(CHUNK) {
+                self.stops.pass(At::BeforeChunk).await;
+                for id in chunk {
+                    match cut {
+                        Some(Cut::Error(keys)) if keys == handed => {
+                            return Err(SourceError::new("the connection was lost"));
+                        }
+                        Some(Cut::Stall(keys)) if keys == handed => {
+                            return std::future::pending().await;
+                        }
+                        _ => {}
+                    }
+                    into.key(KeyBytes::of(id).as_slice());
+                    handed += 1;
+                }
+                into.checkpoint(Place::new(chunk[chunk.len() - 1]));
+            }
+            match cut {
+                // A cut past the last key: everything was handed over but the end.
+                Some(Cut::Error(_)) => return Err(SourceError::new("the connection was lost")),
+                Some(Cut::Stall(_)) => return std::future::pending().await,
+                None => {}
+            }
+            self.stops.pass(At::BeforeEnd).await;
+            Ok(ScanCompleted::explicit_end())
+        })
+    }
+}

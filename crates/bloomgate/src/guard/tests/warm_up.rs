@@ -1,0 +1,224 @@
+//! The first warm-up and its accidents (cases C01 and C35, rule A8).
+
+use std::time::Duration;
+
+use super::house::{House, MS, SECOND, WINDOW};
+use super::source::Cut;
+use super::stops::At;
+use super::{quiet, until, within};
+use crate::answer::{Answer, Tier, Verdict, Why};
+use crate::ports::{Settled, Standing};
+
+/// The gate passes everything, and so refuses none of the rows.
+fn is_open(house: &House) {
+    for id in house.rows.ids() {
+        assert_eq!(house.guard.check(&id), Verdict::Unknown(Why::Warming), "{id}");
+    }
+    assert!(!house.guard.is_ready());
+    assert_eq!(house.status().gate.generation, 0);
+}
+
+#[tokio::test]
+async fn c01_an_empty_table_is_warmed_up_at_once_and_refuses_everything() {
+    let house = House::with([]).build().await;
+    for id in 0..1_000 {
+        assert_eq!(house.seen(id).await, (None, Tier::Gate));
+    }
+    assert_eq!(house.loads(), 0);
+    house.write(7).await.unwrap();
+    assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
+    let passed = (1_000..11_000).filter(|id| !house.refuses(*id)).count();
+    assert!(passed <= 200, "{passed} of 10,000 absent ids pass");
+}
+
+/// The scan ends early at 60 %, and again on the way to the end.
+async fn is_cut_short(cuts: &[Cut], pause: Duration) {
+    let house = House::with(1..=100).unready();
+    let (house, ()) =
+        house.build_with(|_, source| cuts.iter().for_each(|cut| source.cut(*cut))).await;
+    for attempt in 1..=cuts.len() {
+        until("the scan has begun", || house.source.scans().len() >= attempt).await;
+        quiet().await;
+        is_open(&house);
+        // Rows that the scan has passed, and rows that it hasn't reached.
+        for id in [1, 60, 61, 100] {
+            assert!(matches!(house.get(id).await, Ok(Answer::Found { .. })));
+        }
+        // As long as it takes to be given up, if need be, and to be tried again.
+        house.pass(pause).await;
+        until_tried_again(&house, attempt + 1).await;
+    }
+    until("the gate is closed", || house.guard.is_ready()).await;
+    let scans = house.source.scans();
+    assert_eq!(scans[0], None);
+    let resumed_at = scans.last().copied().flatten();
+    assert!(resumed_at >= Some(60), "resumed at the checkpoint, not at the start: {scans:?}");
+    assert!((1..=100).all(|id| !house.refuses(id)));
+    assert!((1_000..2_000).filter(|id| !house.refuses(*id)).count() < 20);
+    assert_eq!(house.status().warm_up_error, None);
+}
+
+async fn until_tried_again(house: &House, attempts: usize) {
+    for _ in 0..100 {
+        if house.source.scans().len() >= attempts {
+            return;
+        }
+        house.pass(200 * MS).await;
+    }
+    panic!("not tried again");
+}
+
+#[tokio::test]
+async fn c35_a_scan_that_fails_at_60_percent_is_resumed_and_never_activated_before_its_end() {
+    is_cut_short(&[Cut::Error(60)], MS).await;
+    // A row that can't be decoded, in the middle of a chunk: what came before it in the chunk is
+    // handed over again.
+    is_cut_short(&[Cut::Error(67)], MS).await;
+    // Again and again.
+    is_cut_short(&[Cut::Error(65), Cut::Error(12), Cut::Error(3)], MS).await;
+}
+
+// Everything was handed over but the word that it was everything.
+#[tokio::test]
+async fn c35_a_scan_without_an_explicit_end_is_not_activated() {
+    is_cut_short(&[Cut::Error(1_000)], MS).await;
+    is_cut_short(&[Cut::Stall(1_000)], 60 * SECOND).await;
+}
+
+#[tokio::test]
+async fn c35_a_scan_that_stalls_is_given_up_and_resumed() {
+    is_cut_short(&[Cut::Stall(60)], 60 * SECOND).await;
+}
+
+#[tokio::test]
+async fn c35_a_failed_scan_says_so() {
+    let house = House::with(1..=100).unready();
+    let (house, ()) = house.build_with(|_, source| source.cut(Cut::Error(60))).await;
+    quiet().await;
+    let error = house.status().warm_up_error.unwrap();
+    assert!(error.contains("the connection was lost"), "{error}");
+    assert!(house.guard.unready_reason().contains("the connection was lost"));
+    is_open(&house);
+}
+
+// A write between the attempts is in the generation that goes on being filled.
+#[tokio::test]
+async fn c36_a_write_between_a_failed_scan_and_its_resumption_is_kept() {
+    let house = House::with((1..=100).map(|id| id * 10)).unready();
+    let (house, ()) = house.build_with(|_, source| source.cut(Cut::Error(60))).await;
+    quiet().await;
+    // Below the checkpoint, where the resumed scan won't come by.
+    house.write(5).await.unwrap();
+    house.pass(SECOND).await;
+    until("the gate is closed", || house.guard.is_ready()).await;
+    assert_eq!(house.source.scans(), [None, Some(600)]);
+    assert!(!house.refuses(5));
+}
+
+#[tokio::test]
+async fn c35_a_rebuild_that_is_cut_short_leaves_the_old_generation_in_service() {
+    let house = House::with(1..=100).build().await;
+    house.source.cut(Cut::Error(60));
+    let guard = house.guard.clone();
+    let rebuilding = tokio::spawn(async move { guard.rebuild().await });
+    until("the scan has begun", || house.source.scans().len() == 2).await;
+    quiet().await;
+    assert_eq!(house.status().gate.generation, 1);
+    assert!(house.status().gate.building);
+    assert!((1..=100).all(|id| !house.refuses(id)));
+    assert!(house.refuses(5_000) || house.refuses(5_001));
+    house.pass(SECOND).await;
+    within(rebuilding).await.unwrap().unwrap();
+    assert_eq!(house.status().gate.generation, 2);
+    assert!(!house.status().gate.building);
+    assert!((1..=100).all(|id| !house.refuses(id)));
+}
+
+// C35 (c), dropped in the middle, and what was dropped doesn't come back.
+#[tokio::test]
+async fn c35_a_scan_that_is_dropped_is_not_activated() {
+    let house = House::with(1..=100).unready();
+    let (house, chunk) = house.build_with(|stops, _| stops.hold(At::BeforeChunk)).await;
+    chunk.arrived().await;
+    house.company.set(Standing::Doubtful(Why::NotAlone));
+    quiet().await;
+    assert!(!house.status().gate.building, "the generation was to go with its scan");
+    chunk.let_all_go();
+    house.pass(10 * SECOND).await;
+    assert!(!house.guard.is_ready());
+    for id in 1..=100 {
+        assert_eq!(house.guard.check(&id), Verdict::Unknown(Why::NotAlone));
+    }
+}
+
+// Rule A8: a killed predecessor may have a COMMIT under way for as long as W.
+#[tokio::test]
+async fn a_database_that_cannot_tell_is_scanned_no_earlier_than_w_after_the_start() {
+    let house = House::with(1..=100).unready();
+    let (house, ()) = house.build_with(|_, source| source.settled(Settled::CannotTell)).await;
+    house.pass(WINDOW - MS).await;
+    assert!(house.source.scans().is_empty(), "scanned before W was over");
+    is_open(&house);
+    // The predecessor's last word.
+    house.rows.commit(500);
+    house.pass(MS).await;
+    until("the gate is closed", || house.guard.is_ready()).await;
+    assert!(!house.refuses(500));
+    assert_eq!(house.source.settles(), 1);
+}
+
+#[tokio::test]
+async fn a_database_that_says_when_it_has_settled_is_scanned_then() {
+    let house = House::with(1..=100).unready();
+    let (house, settling) = house.build_with(|stops, _| stops.hold(At::Settling)).await;
+    settling.arrived().await;
+    quiet().await;
+    assert!(house.source.scans().is_empty(), "scanned before the database had settled");
+    is_open(&house);
+    house.rows.commit(500);
+    settling.let_all_go();
+    until("the gate is closed", || house.guard.is_ready()).await;
+    assert!(!house.refuses(500));
+}
+
+#[tokio::test]
+async fn a_yes_of_the_database_needs_no_wait() {
+    let house = House::with(1..=100).build().await;
+    assert_eq!(house.clock.unix_ms(), crate::clock::Clock::manual().0.unix_ms());
+    assert_eq!(house.source.settles(), 1);
+}
+
+#[tokio::test]
+async fn an_error_is_no_answer_to_whether_writes_have_ended() {
+    let house = House::with(1..=100).unready();
+    let (house, ()) = house.build_with(|_, source| source.settle_errors(2)).await;
+    quiet().await;
+    assert!(house.source.scans().is_empty());
+    assert!(house.status().warm_up_error.unwrap().contains("earlier writes"));
+    for _ in 0..4 {
+        house.pass(200 * MS).await;
+    }
+    until("the gate is closed", || house.guard.is_ready()).await;
+    assert_eq!(house.source.settles(), 3, "asked again");
+}
+
+#[tokio::test]
+async fn a_database_that_fails_to_tell_is_scanned_after_w() {
+    let house = House::with(1..=100).unready();
+    let (house, ()) = house.build_with(|_, source| source.settle_errors(usize::MAX)).await;
+    for _ in 0..29 {
+        house.pass(SECOND).await;
+    }
+    assert!(house.source.scans().is_empty());
+    house.pass(SECOND).await;
+    until("the gate is closed", || house.guard.is_ready()).await;
+}
+
+// A rebuild by request needs no such wait: this process knows its own open writes.
+#[tokio::test]
+async fn a_rebuild_of_an_undoubted_gate_does_not_wait_for_the_window() {
+    let house = House::with(1..=100).build().await;
+    house.source.settled(Settled::CannotTell);
+    within(house.guard.rebuild()).await.unwrap();
+    assert_eq!(house.source.settles(), 1);
+}

@@ -1,0 +1,158 @@
+//! A write that does what the test tells it, when the test tells it.
+
+use std::future::Future;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::house::House;
+use super::within;
+use crate::error::{AdmitError, WriteError, WriteFailure};
+use crate::guard::write::Kind;
+
+/// What a `run` can fail with.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The database said no.
+    Settled,
+    /// The database said nothing.
+    Unsettled,
+    Admit(AdmitError),
+}
+
+impl From<AdmitError> for Failure {
+    fn from(error: AdmitError) -> Self {
+        Self::Admit(error)
+    }
+}
+
+impl WriteFailure for Failure {
+    fn is_settled(&self) -> bool {
+        !matches!(self, Failure::Unsettled)
+    }
+}
+
+#[derive(Debug)]
+enum Order {
+    Commit,
+    Delete,
+    Return(Result<(), Failure>),
+    Panic,
+}
+
+/// A write under way.
+#[derive(Debug)]
+pub(super) struct Writer {
+    orders: mpsc::UnboundedSender<Order>,
+    news: mpsc::UnboundedReceiver<()>,
+    ended: JoinHandle<Result<(), WriteError<Failure>>>,
+}
+
+impl Writer {
+    /// Calls `write`; returns at once.
+    pub(super) fn call(house: &House, id: i64) -> Self {
+        Self::call_as(house, id, Kind::Admitting)
+    }
+
+    /// Calls `write` or `update`; returns at once.
+    pub(super) fn call_as(house: &House, id: i64, kind: Kind) -> Self {
+        let (orders, mut listening) = mpsc::unbounded_channel();
+        let (tell, news) = mpsc::unbounded_channel();
+        let (guard, rows) = (house.guard.clone(), house.rows.clone());
+        let run = async move {
+            // A test that has gone away wants no news.
+            let _ = tell.send(());
+            while let Some(order) = listening.recv().await {
+                match order {
+                    Order::Commit => _ = rows.commit(id),
+                    Order::Delete => _ = rows.delete(id),
+                    Order::Return(result) => return result,
+                    Order::Panic => panic!("the test says so"),
+                }
+                let _ = tell.send(());
+            }
+            std::future::pending().await
+        };
+        let ended = tokio::spawn(async move {
+            match kind {
+                Kind::Admitting => guard.write(id, run).await,
+                Kind::Existing => guard.update(id, run).await,
+            }
+        });
+        Self { orders, news, ended }
+    }
+
+    /// Calls `write` and waits until Begin is over and `run` has started.
+    pub(super) async fn begin(house: &House, id: i64) -> Self {
+        let mut writer = Self::call(house, id);
+        writer.running().await;
+        writer
+    }
+
+    /// Waits until `run` has started.
+    pub(super) async fn running(&mut self) {
+        within(self.news.recv()).await.expect("run did not start");
+    }
+
+    pub(super) fn is_running(&mut self) -> bool {
+        self.news.try_recv().is_ok()
+    }
+
+    pub(super) async fn commit(&mut self) {
+        self.order(Order::Commit).await;
+    }
+
+    pub(super) async fn delete(&mut self) {
+        self.order(Order::Delete).await;
+    }
+
+    async fn order(&mut self, order: Order) {
+        self.orders.send(order).unwrap();
+        within(self.news.recv()).await.expect("run is over");
+    }
+
+    /// Makes `run` return; doesn't wait for the End.
+    pub(super) fn finish(&self, result: Result<(), Failure>) {
+        self.orders.send(Order::Return(result)).unwrap();
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.ended.is_finished()
+    }
+
+    /// What the caller gets.
+    pub(super) fn result(self) -> impl Future<Output = Result<(), WriteError<Failure>>> {
+        async move { within(self.ended).await.unwrap() }
+    }
+
+    /// Makes `run` return and waits for the End.
+    pub(super) async fn end(self) {
+        self.finish(Ok(()));
+        self.result().await.unwrap();
+    }
+
+    /// Makes `run` return an error after which nobody knows what became of the write.
+    pub(super) async fn lose(self) {
+        self.finish(Err(Failure::Unsettled));
+        let lost = self.result().await;
+        assert!(matches!(lost, Err(WriteError::Run(Failure::Unsettled))), "{lost:?}");
+    }
+
+    /// Makes `run` return an error that says that the write is over.
+    pub(super) async fn fail(self) {
+        self.finish(Err(Failure::Settled));
+        let failed = self.result().await;
+        assert!(matches!(failed, Err(WriteError::Run(Failure::Settled))), "{failed:?}");
+    }
+
+    pub(super) async fn panic(self) {
+        self.orders.send(Order::Panic).unwrap();
+        let lost = self.result().await;
+        assert!(matches!(lost, Err(WriteError::Panicked)), "{lost:?}");
+    }
+
+    /// The caller goes away.
+    pub(super) fn leave(&self) {
+        self.ended.abort();
+    }
+}

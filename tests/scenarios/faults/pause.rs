@@ -1,0 +1,44 @@
+//! The service itself stands still for a while.
+
+use std::thread;
+use std::time::Duration;
+
+use testbed::{PostgresServer, RedisServer};
+
+use crate::service::{Service, Setup};
+use crate::session::Session;
+use crate::traffic::{EXACT, Traffic, lanes};
+
+const PRODUCTS: i64 = 20_000;
+
+#[test]
+fn c22_a_paused_service_refuses_nothing_that_exists() {
+    let redis = RedisServer::start();
+    let database = PostgresServer::shared().create_database();
+    let service = Service::start_ready(&Setup {
+        database_url: Some(database.clone()),
+        redis: Some(&redis),
+        products: PRODUCTS as u64,
+        flags: &EXACT,
+        ..Setup::default()
+    });
+    service.until_closed();
+    let traffic = Traffic::start(&service, lanes(PRODUCTS));
+    for _ in 0..2 {
+        traffic.flow(20);
+        // What was under way has no time left when it goes on.
+        traffic.may_fail(true, true);
+        service.program.freeze();
+        thread::sleep(Duration::from_millis(3_300));
+        service.program.thaw();
+        service.until("writing again", || service.put(70, "mended").status == 200);
+        traffic.flow(2);
+        traffic.may_fail(false, false);
+        traffic.flow(20);
+    }
+    let ledger = traffic.stop(&service);
+    assert!(service.gate_is_closed(), "{}", service.guard());
+    assert!(service.guard()["shared_cache_error"].is_null());
+    assert_eq!(service.count("/counts/loader/absent"), 0, "{}", service.guard());
+    ledger.check(&service, &Session::open(&database).products_from(PRODUCTS + 1));
+}

@@ -1,0 +1,114 @@
+//! PostgreSQL that isn't there at the start, or goes away during the warm-up.
+
+use std::thread;
+use std::time::Duration;
+
+use testbed::PostgresServer;
+
+use crate::ledger::assert_try_again;
+use crate::postgres_outage::terminate_connections;
+use crate::service::{Service, Setup};
+use crate::session::Session;
+use crate::traffic::{EXACT, Lane, Traffic, absent_id, all_at_once};
+
+#[test]
+fn c27_postgres_down_at_the_start() {
+    let postgres = PostgresServer::start();
+    postgres.stop();
+    let service = Service::start(&Setup {
+        postgres: Some(&postgres),
+        products: 5_000,
+        flags: &EXACT,
+        ..Setup::default()
+    });
+    for _ in 0..2 {
+        let unready = service.get("/readyz");
+        assert_try_again(&unready);
+        assert!(unready.text().contains("database"), "{}", unready.text());
+        let guard = service.guard();
+        assert_eq!(guard["gate"]["state"], "open", "{guard}");
+        all_at_once(&service, &[1, 5_000, absent_id()]).iter().for_each(assert_try_again);
+        assert_try_again(&service.post("refused"));
+        assert_eq!(service.get("/healthz").status, 200);
+        thread::sleep(Duration::from_millis(1_200));
+    }
+    postgres.restart();
+    service.until("ready", || service.get("/readyz").status == 200);
+    service.until_closed();
+    assert!(service.count("/gate/items") >= 5_000);
+    for id in (1..=5_000).step_by(100) {
+        assert_eq!(service.product(id), 200);
+    }
+    let id = service.create("first");
+    assert_eq!(service.product(id), 200);
+    let loads = service.count("/counts/loader/loads");
+    assert_eq!(service.product(absent_id()), 404);
+    assert_eq!(service.count("/counts/loader/loads"), loads);
+    let rows = Session::open(&postgres.url()).products_from(5_001);
+    assert_eq!(rows, [(id, "first".to_owned())]);
+}
+
+#[test]
+fn c35_an_interrupted_warm_up_never_closes_the_gate() {
+    const ROWS: i64 = 300_000;
+    let postgres = PostgresServer::start();
+    let flags = ["--write-window", "10s", "--false-positive-rate", "0.0001"];
+    let setup = Setup {
+        postgres: Some(&postgres),
+        products: ROWS as u64,
+        flags: &flags,
+        ..Setup::default()
+    };
+    // Makes and fills the table.
+    let first = Service::start(&setup);
+    first.until("filled", || {
+        postgres.psql("SELECT to_regclass('products') IS NOT NULL") == "t"
+            && postgres.psql("SELECT count(*) FROM products") == ROWS.to_string()
+    });
+    first.program.kill9();
+
+    let service = Service::start(&setup);
+    let scattered = || Lane::Uncached(ROWS - 20_000..=ROWS);
+    let traffic = Traffic::start(&service, vec![scattered(), Lane::Uncached(1..=20_000)]);
+    traffic.may_fail(true, true);
+    let mut interrupted = 0;
+    let mut read_before = 0;
+    while service.get("/readyz").status != 200 {
+        let read = keys_read(&service);
+        if read > read_before && read < ROWS as u64 && interrupted < 4 {
+            // Either way while a scan is going on.
+            if interrupted % 2 == 0 {
+                terminate_connections(&postgres);
+            } else {
+                postgres.stop();
+                let guard = service.guard();
+                assert_ne!(guard["gate"]["state"], "closed", "{guard}");
+                postgres.restart();
+            }
+            interrupted += 1;
+            read_before = read;
+        }
+    }
+    assert!(interrupted >= 2, "the warm-up was over too soon; give it more rows");
+    service.until_closed();
+    let items = service.count("/gate/items");
+    assert!(items >= ROWS as u64, "{items}");
+    // It went on where it had been interrupted.
+    assert!(items < ROWS as u64 * 3 / 2, "{items}");
+    traffic.flow(3);
+    traffic.may_fail(false, false);
+    traffic.flow(100);
+    traffic.stop(&service);
+    for id in (1..=ROWS).step_by(211) {
+        assert_eq!(service.product(id), 200, "{id}");
+    }
+    assert_eq!(service.product(absent_id()), 404);
+}
+
+/// How far the scan is, as `/readyz` tells it.
+fn keys_read(service: &Service) -> u64 {
+    let text = service.get("/readyz").text();
+    let before = text.split(" keys read so far").next().filter(|before| before.len() < text.len());
+    let number = before.and_then(|before| before.rsplit(' ').next());
+    number.map_or(0, |number| number.parse().unwrap())
+}

@@ -1,0 +1,88 @@
+//! Writes whose connection breaks, so that nobody knows what became of them.
+
+use testbed::PostgresServer;
+
+use crate::crash::{held_commits, hold_commits, write_until_held};
+use crate::departed_client::{send_write, until_blocked};
+use crate::ledger::{assert_try_again, name_in, says_not_written};
+use crate::service::{Service, Setup};
+use crate::session::Session;
+use crate::traffic::EXACT;
+
+fn start(postgres: &PostgresServer) -> Service {
+    let flags = [EXACT[0], EXACT[1], "--write-window", "6s"];
+    let setup =
+        Setup { postgres: Some(postgres), products: 1_000, flags: &flags, ..Setup::default() };
+    let service = Service::start_ready(&setup);
+    service.until_closed();
+    service
+}
+
+/// Until the window has passed, the database is asked each time; then the caches work again.
+fn stays_open_until_the_window_has_passed(service: &Service, id: i64, name: &str) {
+    let path = format!("/products/{id}");
+    let hits = || service.count("/counts/local/value_hits");
+    let before = hits();
+    let mut reads = 0;
+    while service.count("/in_flight/writes") == 1 {
+        // An answer of the cache would be wrong only if the window were still open after it.
+        let hits_before = hits();
+        let reply = service.get(&path);
+        assert_eq!((reply.status, name_in(&reply).as_str()), (200, name));
+        if service.count("/in_flight/writes") == 1 {
+            assert_eq!(hits_before, before);
+            reads += 1;
+        }
+    }
+    assert!(reads > 0, "the window was over before anyone looked");
+    assert_eq!(service.count("/in_flight/writes"), 0);
+    for _ in 0..2 {
+        let reply = service.get(&path);
+        assert_eq!((reply.status, name_in(&reply).as_str()), (200, name));
+    }
+    assert!(hits() > before, "{}", service.guard());
+    assert!(service.gate_is_closed());
+}
+
+#[test]
+fn c55_a_commit_whose_answer_is_lost_stays_open_until_the_window_has_passed() {
+    let postgres = PostgresServer::start();
+    let service = start(&postgres);
+    hold_commits(&postgres, true);
+    let write = write_until_held(&service, &postgres, "POST", "/products", "held");
+    assert_eq!(service.count("/in_flight/writes"), 1);
+    let id = postgres.psql("SELECT last_value FROM products_id_seq").parse().unwrap();
+    for backend in held_commits(&postgres) {
+        postgres.psql(&format!("SELECT pg_terminate_backend({backend})"));
+    }
+    let reply = write.join().unwrap().unwrap();
+    assert_try_again(&reply);
+    assert!(!says_not_written(&reply), "{}", reply.text());
+    hold_commits(&postgres, false);
+    let stored = postgres.psql(&format!("SELECT name FROM products WHERE id = {id}"));
+    assert_eq!(stored, "held", "PostgreSQL commits what waits for a standby only");
+    assert_eq!(service.count("/counts/writes_unknown"), 1);
+    stays_open_until_the_window_has_passed(&service, id, "held");
+}
+
+#[test]
+fn c55_a_change_whose_connection_breaks_stays_open_until_the_window_has_passed() {
+    let postgres = PostgresServer::start();
+    let service = start(&postgres);
+    assert_eq!(service.product(7), 200);
+    let mut lock = Session::open(&postgres.url());
+    lock.run("BEGIN; SELECT 1 FROM products WHERE id = 7 FOR UPDATE");
+    let mut conn = send_write(&service, "PUT", "/products/7", "broken");
+    until_blocked(&postgres, &postgres.url(), 1);
+    postgres.psql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE application_name = 'product-detail' AND wait_event_type = 'Lock'",
+    );
+    let reply = conn.read_reply(false).unwrap();
+    assert_try_again(&reply);
+    assert!(!says_not_written(&reply), "{}", reply.text());
+    drop(lock);
+    stays_open_until_the_window_has_passed(&service, 7, "Product 7");
+    assert_eq!(service.put(7, "changed").status, 200);
+    assert_eq!(name_in(&service.get("/products/7")), "changed");
+}

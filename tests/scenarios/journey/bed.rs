@@ -1,0 +1,196 @@
+//! Where a service keeps its products, and what it shares: outlives the service.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use testbed::{PostgresServer, RedisReply, RedisServer, TempFolder};
+
+use crate::client::Client;
+use crate::service::{CEILING, Service, Setup};
+
+/// A database of a test's own, with or without a shared cache.
+pub(crate) struct Bed {
+    database: Database,
+    redis: Option<RedisServer>,
+}
+
+enum Database {
+    Sqlite(TempFolder),
+    Postgres(PostgresServer),
+}
+
+impl Bed {
+    pub(crate) fn sqlite() -> Self {
+        Self { database: Database::Sqlite(testbed::temp_folder()), redis: None }
+    }
+
+    pub(crate) fn sqlite_and_redis() -> Self {
+        Self { redis: Some(RedisServer::start()), ..Self::sqlite() }
+    }
+
+    pub(crate) fn postgres_and_redis() -> Self {
+        let database = Database::Postgres(PostgresServer::start());
+        Self { database, redis: Some(RedisServer::start()) }
+    }
+
+    pub(crate) fn redis(&self) -> &RedisServer {
+        self.redis.as_ref().unwrap()
+    }
+
+    pub(crate) fn has_redis(&self) -> bool {
+        self.redis.is_some()
+    }
+
+    pub(crate) fn postgres(&self) -> &PostgresServer {
+        match &self.database {
+            Database::Postgres(postgres) => postgres,
+            Database::Sqlite(_) => panic!("it is an SQLite file"),
+        }
+    }
+
+    fn database_url(&self) -> String {
+        match &self.database {
+            Database::Sqlite(folder) => {
+                format!("sqlite:{}", folder.path().join("products.db").display())
+            }
+            Database::Postgres(postgres) => postgres.url(),
+        }
+    }
+
+    /// Starts a service on it, and waits until it listens.
+    pub(crate) fn start(&self, products: u64, flags: &[&str]) -> Service {
+        let redis = self.redis.as_ref().filter(|_| !flags.contains(&"--redis-url"));
+        let database_url = Some(self.database_url());
+        Service::start(&Setup { database_url, redis, products, flags, ..Setup::default() })
+    }
+
+    /// Starts a service on it, and waits until its gate refuses, or is ready to be open.
+    pub(crate) fn serve(&self, products: u64, flags: &[&str]) -> Service {
+        let service = self.start(products, flags);
+        if flags.contains(&"open") {
+            service.until("ready", || service.get("/readyz").status == 200);
+        } else {
+            service.until_closed();
+        }
+        service
+    }
+
+    /// Starts a service on the same database that asks it each time: it tells the truth.
+    pub(crate) fn start_unguarded(&self, products: u64) -> Service {
+        let (database_url, flags) = (Some(self.database_url()), &["--no-guard"][..]);
+        Service::start_ready(&Setup { database_url, products, flags, ..Setup::default() })
+    }
+
+    /// Ends a service with SIGTERM, and waits until the shared cache knows that it is gone.
+    pub(crate) fn stop(&self, service: &Service) {
+        let status = service.program.terminate();
+        assert!(status.success(), "{status}:\n{}", service.program.stderr());
+        assert_no_panic(service);
+        if let Some(redis) = &self.redis {
+            until("out of the list of instances", || {
+                redis.command(&["EXISTS", "bloomgate:product:members"]) == "0"
+            });
+        }
+    }
+
+    /// The names and tags of all slots in the shared cache: `V`, `N`, `L` or `M`.
+    pub(crate) fn slots(&self) -> Vec<(String, String)> {
+        let keys = self.redis().try_command(&["KEYS", "bloomgate:*"], CEILING).unwrap();
+        let RedisReply::List(keys) = keys else { panic!("{keys}") };
+        keys.into_iter()
+            .map(|key| match key {
+                RedisReply::Bulk(bytes) => bytes,
+                other => panic!("{other}"),
+            })
+            .filter(|key| !key.ends_with(b":members"))
+            .map(|key| {
+                let ask: [&[u8]; 4] = [b"GETRANGE", &key, b"0", b"0"];
+                let tag = self.redis().try_command(&ask, CEILING).unwrap().to_string();
+                (String::from_utf8_lossy(&key).into_owned(), tag)
+            })
+            // Expired since it was listed.
+            .filter(|(_, tag)| !tag.is_empty())
+            .collect()
+    }
+
+    /// No lease and no mark is left.
+    pub(crate) fn until_only_entries(&self) {
+        let mut left = Vec::new();
+        let started = Instant::now();
+        while started.elapsed() < CEILING {
+            left = self.slots();
+            left.retain(|(_, tag)| tag != "V" && tag != "N");
+            if left.is_empty() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("leases or marks are left: {left:?}");
+    }
+}
+
+/// Waits for `condition` under the ceiling.
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < CEILING, "not {what} after {CEILING:?}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// What runs in other threads must end when the test does, also when it fails.
+pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+pub(crate) fn assert_no_panic(service: &Service) {
+    let log = service.program.stderr();
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+/// For each id from 1 to `last`, the service says what an unguarded one on the same database says.
+/// Returns how many exist.
+pub(crate) fn assert_truthful(service: &Service, unguarded: &Service, last: i64) -> usize {
+    let (mut guarded, mut truth) = (Client::of(service), Client::of(unguarded));
+    let mut found = 0;
+    for id in 1..=last {
+        let (said, is) = (guarded.get(id), truth.get(id));
+        assert_eq!((said.status, said.text()), (is.status, is.text()), "product {id}");
+        found += usize::from(said.status == 200);
+    }
+    found
+}
+
+/// Numbers without order, the same for the same seed (SplitMix64).
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// One of `first..=last`.
+    pub(crate) fn id(&mut self, first: i64, last: i64) -> i64 {
+        first + (self.next() % (last - first + 1) as u64) as i64
+    }
+
+    /// An id that nobody has assigned.
+    pub(crate) fn absent_id(&mut self) -> i64 {
+        (1 << 40) + (self.next() >> 2) as i64
+    }
+}

@@ -1,0 +1,153 @@
+//! Somebody asks for an id, and then it comes into being.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use crate::bed::{Bed, Dice, StopOnDrop, assert_no_panic};
+use crate::client::{Client, count, id_of, insist, name_of, was_refused};
+
+/// Each of the next `births` ids is asked for, created and asked for again. Returns how many
+/// creations had to be tried again.
+fn c24(bed: &Bed, births: u64, flags: &[&str]) {
+    const PRODUCTS: u64 = 1_000;
+    let forced_open = flags.contains(&"open");
+    let service = bed.serve(PRODUCTS, flags);
+    let mut client = Client::of(&service);
+    let mut next = PRODUCTS as i64 + 1;
+    let (mut born, mut refused, mut settled) = (0, 0, 0);
+    while born < births {
+        let name = format!("born {born}");
+        let early = client.get(next);
+        assert_eq!(early.status, 404, "{}", early.text());
+        // Every other time the sentinel has certainly reached the shared cache; in between, the
+        // birth may overtake it.
+        if forced_open && bed.has_redis() && next % 2 == 0 {
+            client.until_landed();
+            settled += 1;
+        }
+        let created = client.post(&name);
+        if bed.has_redis() && was_refused(&created) {
+            // A busy machine. PostgreSQL gives the next one the next id.
+            refused += 1;
+            assert!(refused < 100, "{}", created.text());
+            next += 1;
+            continue;
+        }
+        assert_eq!(created.status, 201, "{}", created.text());
+        assert_eq!(id_of(&created), next);
+        assert_eq!(name_of(&client.get(next)), name);
+        // And now from a cache.
+        assert_eq!(name_of(&client.get(next)), name);
+        next += 1;
+        born += 1;
+    }
+    service.until_idle();
+    let guard = service.guard();
+    if forced_open {
+        assert_eq!(count(&guard, "/counts/nulls_stored/local"), births + refused);
+        assert_eq!(count(&guard, "/counts/refused"), 0);
+        if bed.has_redis() {
+            assert!(count(&guard, "/counts/nulls_stored/shared") >= settled, "{guard}");
+        }
+    } else {
+        // Nearly all of the early questions never got past the gate.
+        assert!(count(&guard, "/counts/refused") >= births * 9 / 10, "{guard}");
+    }
+    for id in PRODUCTS as i64 + 1..next {
+        let status = client.get(id).status;
+        assert!(status == 200 || refused > 0, "{id} is lost");
+    }
+    if bed.has_redis() {
+        bed.until_only_entries();
+        let nulls = bed.slots().into_iter().filter(|(_, tag)| tag == "N").count();
+        assert!(nulls as u64 <= refused, "sentinels of existing ids are left");
+    }
+    assert_no_panic(&service);
+}
+
+#[test]
+fn c24_an_id_that_was_refused_is_found_once_it_is_created_on_sqlite() {
+    c24(&Bed::sqlite(), 1_000, &[]);
+}
+
+#[test]
+fn c24_an_id_that_was_refused_is_found_once_it_is_created_on_postgres() {
+    c24(&Bed::postgres_and_redis(), 300, &[]);
+}
+
+#[test]
+fn c24_an_id_with_a_sentinel_is_found_once_it_is_created_on_sqlite() {
+    c24(&Bed::sqlite(), 1_000, &["--gate", "open", "--null-ttl", "1h"]);
+}
+
+#[test]
+fn c24_an_id_with_a_sentinel_is_found_once_it_is_created_on_postgres() {
+    c24(&Bed::postgres_and_redis(), 300, &["--gate", "open", "--null-ttl", "1h"]);
+}
+
+/// The same under a crowd: others ask for the id without a pause, before, during and after.
+#[test]
+fn c24_a_crowd_that_waits_for_an_id_does_not_keep_it_away() {
+    for (bed, births) in [(Bed::sqlite(), 200), (Bed::postgres_and_redis(), 60)] {
+        for gate in ["auto", "open"] {
+            let service = bed.serve(0, &["--gate", gate]);
+            let first = id_of(&insist(|| Client::of(&service).post("first")));
+            // The id that was created last; those up to it exist for certain.
+            let last = AtomicI64::new(first);
+            let done = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                for offset in 1..=3 {
+                    let (service, last, done) = (&service, &last, &done);
+                    scope.spawn(move || {
+                        let mut client = Client::of(service);
+                        while !done.load(Ordering::SeqCst) {
+                            let existing = last.load(Ordering::SeqCst);
+                            let ahead = client.get(existing + offset).status;
+                            assert!(matches!(ahead, 200 | 404), "{ahead}");
+                            assert_eq!(client.get(existing).status, 200, "{existing} is refused");
+                        }
+                    });
+                }
+                let _stop = StopOnDrop(&done);
+                let mut client = Client::of(&service);
+                for _ in 0..births {
+                    let created = insist(|| client.post("crowded"));
+                    assert_eq!(created.status, 201, "{}", created.text());
+                    let id = id_of(&created);
+                    assert_eq!(client.get(id).status, 200, "{id} is refused");
+                    last.store(id, Ordering::SeqCst);
+                }
+            });
+            service.until_idle();
+            assert_no_panic(&service);
+            bed.stop(&service);
+        }
+    }
+}
+
+#[test]
+fn c01_an_empty_table_refuses_everything_and_learns_the_first_insert() {
+    for bed in [Bed::sqlite(), Bed::postgres_and_redis()] {
+        let service = bed.serve(0, &[]);
+        let mut client = Client::of(&service);
+        let mut dice = Dice::new(1);
+        for id in (1..=500).chain((0..500).map(|_| dice.absent_id())) {
+            assert_eq!(client.get(id).status, 404);
+        }
+        let guard = service.guard();
+        assert_eq!(count(&guard, "/counts/refused"), 1_000, "{guard}");
+        assert_eq!(count(&guard, "/counts/loader/loads"), 0, "{guard}");
+        assert_eq!(guard["gate"]["items"], 0);
+        assert_eq!(guard["gate"]["fill_ratio"], 0.0);
+
+        let id = id_of(&insist(|| client.post("the first")));
+        assert_eq!(name_of(&client.get(id)), "the first");
+        let guard = service.guard();
+        let before = count(&guard, "/counts/passed_maybe");
+        for _ in 0..10_000 {
+            assert_eq!(client.get(dice.absent_id()).status, 404);
+        }
+        let passed = count(&service.guard(), "/counts/passed_maybe") - before;
+        assert!(passed <= 200, "{passed} of 10,000 other ids pass");
+        assert_no_panic(&service);
+    }
+}

@@ -1,0 +1,92 @@
+//! One keep-alive connection that asks for products.
+
+use std::time::Instant;
+
+use serde_json::Value;
+use testbed::net::{Conn, Reply};
+
+use crate::service::{CEILING, Service, draft};
+
+const JSON: [(&str, &str); 1] = [("Content-Type", "application/json")];
+
+pub(crate) struct Client(Conn);
+
+impl Client {
+    pub(crate) fn of(service: &Service) -> Self {
+        Self(Conn::open(&service.url))
+    }
+
+    pub(crate) fn request(&mut self, method: &str, path: &str, body: &str) -> Reply {
+        let headers = if body.is_empty() { &[][..] } else { &JSON[..] };
+        self.0.request(method, path, headers, body.as_bytes())
+    }
+
+    pub(crate) fn get(&mut self, id: i64) -> Reply {
+        self.request("GET", &format!("/products/{id}"), "")
+    }
+
+    pub(crate) fn post(&mut self, name: &str) -> Reply {
+        self.request("POST", "/products", &draft(name))
+    }
+
+    pub(crate) fn put(&mut self, id: i64, name: &str) -> Reply {
+        self.request("PUT", &format!("/products/{id}"), &draft(name))
+    }
+
+    pub(crate) fn delete(&mut self, id: i64) -> Reply {
+        self.request("DELETE", &format!("/products/{id}"), "")
+    }
+
+    pub(crate) fn guard(&mut self) -> Value {
+        json(&self.request("GET", "/guard", ""))
+    }
+
+    /// Waits until no load is under way, and with it what a load does after its answer.
+    pub(crate) fn until_landed(&mut self) {
+        let started = Instant::now();
+        while self.guard()["in_flight"]["loads"] != 0 {
+            assert!(started.elapsed() < CEILING, "a load is under way for ever");
+        }
+    }
+}
+
+/// Writes, once more whenever the shared cache had no time for the mark (a busy machine): nothing
+/// was written then, and the service says so.
+pub(crate) fn insist(mut write: impl FnMut() -> Reply) -> Reply {
+    let started = Instant::now();
+    loop {
+        let reply = write();
+        if !was_refused(&reply) {
+            return reply;
+        }
+        assert!(started.elapsed() < CEILING, "{}", reply.text());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// The write was refused before it began.
+pub(crate) fn was_refused(reply: &Reply) -> bool {
+    reply.status == 503 && reply.text().contains("nothing was written")
+}
+
+pub(crate) fn json(reply: &Reply) -> Value {
+    serde_json::from_slice(&reply.body).unwrap_or_else(|error| panic!("{error}: {}", reply.text()))
+}
+
+/// The id of a product that must have been created.
+pub(crate) fn id_of(reply: &Reply) -> i64 {
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    json(reply)["id"].as_i64().unwrap()
+}
+
+/// The name of a product that must have been found.
+pub(crate) fn name_of(reply: &Reply) -> String {
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    json(reply)["name"].as_str().unwrap().to_owned()
+}
+
+/// One count of a status document, by JSON pointer.
+pub(crate) fn count(guard: &Value, pointer: &str) -> u64 {
+    let value = guard.pointer(pointer).unwrap_or_else(|| panic!("no {pointer} in {guard}"));
+    value.as_u64().unwrap_or_else(|| panic!("{pointer} is {value}"))
+}

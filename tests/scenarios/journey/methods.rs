@@ -1,0 +1,119 @@
+//! The guard touches nothing but what it refuses.
+
+use testbed::net::{Conn, Reply};
+
+use crate::bed::{Bed, assert_no_panic};
+use crate::client::count;
+use crate::service::draft;
+
+const METHODS: [&str; 10] =
+    ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "QUERY", "get"];
+
+/// Of an existing product, an absent one, what is no id, and what is no route.
+const PATHS: [&str; 29] = [
+    "/products/1",
+    "/products/1?a=b",
+    "/products/%31",
+    "/products/1/",
+    "/products//1",
+    "//products/1",
+    "/products/1%2F",
+    "/products/%2531",
+    "/products/987654321987",
+    "/products/987654321987/",
+    "/products/9223372036854775807",
+    "/products/9223372036854775808",
+    "/products/0",
+    "/products/-1",
+    "/products/+1",
+    "/products/01",
+    "/products/1.0",
+    "/products/1e0",
+    "/products/0x1",
+    "/products/%201",
+    "/products/a%00b",
+    "/products/%FF",
+    "/products/%EF%BC%91",
+    "/products/..",
+    "/products/%2e%2e",
+    "/products/",
+    "/products",
+    "/nothing",
+    "/",
+];
+
+/// Everything but the second in which it was said.
+fn said(reply: &Reply) -> String {
+    String::from_utf8_lossy(&reply.raw_without(&["date"])).into_owned()
+}
+
+#[test]
+fn c52_every_method_gets_the_unguarded_answer() {
+    for (bed, flags) in [
+        (Bed::sqlite(), &["--gate", "auto"][..]),
+        (Bed::postgres_and_redis(), &["--gate", "auto"]),
+        (Bed::sqlite_and_redis(), &["--gate", "open"]),
+    ] {
+        let guarded = bed.serve(5, flags);
+        let unguarded = bed.start_unguarded(0);
+        let headers = [
+            ("Connection", "close"),
+            ("Origin", "http://elsewhere.example"),
+            ("Access-Control-Request-Method", "GET"),
+            ("Content-Type", "application/json"),
+        ];
+        // The second time from the caches.
+        for round in 1..=2 {
+            for method in METHODS {
+                for path in PATHS {
+                    let id_1 = path.starts_with("/products/1") || path == "/products/%31";
+                    for body in ["", "{", &draft("Product 1")] {
+                        let writes = (method == "DELETE" && id_1)
+                            || (method == "POST" && path == "/products" && body.len() > 1);
+                        if writes {
+                            continue;
+                        }
+                        let ask = |url: &str| {
+                            Conn::open(url).request(method, path, &headers, body.as_bytes())
+                        };
+                        assert_eq!(
+                            said(&ask(&guarded.url)),
+                            said(&ask(&unguarded.url)),
+                            "{method} {path} with {body:?}, round {round}"
+                        );
+                    }
+                }
+            }
+        }
+        guarded.until_idle();
+        assert_no_panic(&guarded);
+    }
+}
+
+#[test]
+fn c52_only_get_and_head_are_answered_from_the_guard() {
+    let bed = Bed::sqlite();
+    let service = bed.serve(5, &["--false-positive-rate", "0.000001"]);
+    let mut conn = Conn::open(&service.url);
+    for method in ["OPTIONS", "POST", "PATCH", "TRACE", "QUERY"] {
+        for id in [1, 987_654_321_987_i64] {
+            let reply = conn.request(method, &format!("/products/{id}"), &[], b"");
+            assert_eq!(reply.status, 405, "{method}");
+            assert_eq!(reply.header("allow"), Some("GET,HEAD,PUT,DELETE"), "{method}");
+        }
+    }
+    let guard = service.guard();
+    for pointer in ["/counts/refused", "/counts/passed_maybe", "/counts/loader/loads"] {
+        assert_eq!(count(&guard, pointer), 0, "{pointer} in {guard}");
+    }
+    for method in ["GET", "HEAD"] {
+        assert_eq!(conn.request(method, "/products/1", &[], b"").status, 200);
+        assert_eq!(conn.request(method, "/products/987654321987", &[], b"").status, 404);
+    }
+    let guard = service.guard();
+    for (pointer, expected) in
+        [("/counts/refused", 2), ("/counts/passed_maybe", 2), ("/counts/loader/loads", 1)]
+    {
+        assert_eq!(count(&guard, pointer), expected, "{pointer} in {guard}");
+    }
+}

@@ -1,0 +1,149 @@
+//! Starts the example service and asks it things.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use testbed::{PostgresServer, Program, RedisServer, TempFolder, net};
+
+/// Long enough for anything that isn't hanging, on a slow machine.
+pub(crate) const CEILING: Duration = Duration::from_secs(60);
+
+/// How to start the service; everything else is its default.
+#[derive(Default)]
+pub(crate) struct Setup<'a> {
+    pub(crate) postgres: Option<&'a PostgresServer>,
+    /// A database of the server, if not its own; see `PostgresServer::create_database`.
+    pub(crate) database_url: Option<String>,
+    pub(crate) redis: Option<&'a RedisServer>,
+    /// Demonstration products in an empty table.
+    pub(crate) products: u64,
+    pub(crate) flags: &'a [&'a str],
+}
+
+/// A running service, in a data folder of its own.
+pub(crate) struct Service {
+    pub(crate) program: Program,
+    pub(crate) url: String,
+    args: Vec<String>,
+    folder: TempFolder,
+}
+
+impl Service {
+    /// Starts it, and waits until it listens.
+    pub(crate) fn start(setup: &Setup<'_>) -> Self {
+        let folder = testbed::temp_folder();
+        let mut args = vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()];
+        let data = folder.path().join("data").display().to_string();
+        args.extend(["--data-dir".to_owned(), data]);
+        args.extend(["--seed".to_owned(), setup.products.to_string()]);
+        let database = setup.database_url.clone().or(setup.postgres.map(PostgresServer::url));
+        if let Some(url) = database {
+            args.extend(["--database-url".to_owned(), url]);
+        }
+        if let Some(redis) = setup.redis {
+            args.extend(["--redis-url".to_owned(), redis.url()]);
+        }
+        args.extend(setup.flags.iter().map(|flag| (*flag).to_owned()));
+        Self::launch(args, folder)
+    }
+
+    fn launch(args: Vec<String>, folder: TempFolder) -> Self {
+        let binary = testbed::workspace_binary("product-detail", "product-detail");
+        let flags: Vec<&str> = args.iter().map(String::as_str).collect();
+        let program = Program::start(binary, &flags, &[]);
+        let line = program.wait_for_line("listening on ", CEILING);
+        let line = line.unwrap_or_else(|| panic!("it doesn't listen:\n{}", program.stderr()));
+        let url = line.trim_start_matches("listening on ").trim().to_owned();
+        Self { program, url, args, folder }
+    }
+
+    /// Starts it and waits until `/readyz` says so.
+    pub(crate) fn start_ready(setup: &Setup<'_>) -> Self {
+        let service = Self::start(setup);
+        service.until("ready", || service.get("/readyz").status == 200);
+        service
+    }
+
+    /// Kills it with signal 9 and starts it again on the same data.
+    pub(crate) fn kill_and_restart(self) -> Self {
+        self.program.kill9();
+        Self::launch(self.args, self.folder)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> net::Reply {
+        net::get(&format!("{}{path}", self.url))
+    }
+
+    pub(crate) fn product(&self, id: i64) -> u16 {
+        self.get(&format!("/products/{id}")).status
+    }
+
+    /// Creates a product and returns its id.
+    pub(crate) fn create(&self, name: &str) -> i64 {
+        let reply = self.post(name);
+        assert_eq!(reply.status, 201, "{}", reply.text());
+        let product: Value = serde_json::from_slice(&reply.body).unwrap();
+        product["id"].as_i64().unwrap()
+    }
+
+    pub(crate) fn post(&self, name: &str) -> net::Reply {
+        let json = [("content-type", "application/json")];
+        net::request("POST", &format!("{}/products", self.url), &json, draft(name).as_bytes())
+    }
+
+    pub(crate) fn put(&self, id: i64, name: &str) -> net::Reply {
+        let json = [("content-type", "application/json")];
+        net::request("PUT", &format!("{}/products/{id}", self.url), &json, draft(name).as_bytes())
+    }
+
+    pub(crate) fn delete(&self, id: i64) -> net::Reply {
+        net::request("DELETE", &format!("{}/products/{id}", self.url), &[], b"")
+    }
+
+    /// The status document.
+    pub(crate) fn guard(&self) -> Value {
+        serde_json::from_slice(&self.get("/guard").body).unwrap()
+    }
+
+    /// One number of the status document, by JSON pointer.
+    pub(crate) fn count(&self, pointer: &str) -> u64 {
+        let guard = self.guard();
+        let value = guard.pointer(pointer).unwrap_or_else(|| panic!("no {pointer} in {guard}"));
+        value.as_u64().unwrap_or_else(|| panic!("{pointer} is {value}"))
+    }
+
+    /// Waits for `condition` under the ceiling.
+    pub(crate) fn until(&self, what: &str, mut condition: impl FnMut() -> bool) {
+        let started = Instant::now();
+        while !condition() {
+            assert!(
+                started.elapsed() < CEILING,
+                "not {what} after {CEILING:?}; status {}; log:\n{}",
+                self.get("/guard").text(),
+                self.program.stderr()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn gate_is_closed(&self) -> bool {
+        self.guard()["gate"]["state"] == "closed"
+    }
+
+    pub(crate) fn until_closed(&self) {
+        self.until("closed", || self.gate_is_closed());
+    }
+
+    /// Nothing is under way any more.
+    pub(crate) fn until_idle(&self) {
+        self.until("idle", || {
+            let guard = self.guard();
+            guard["in_flight"]["loads"] == 0 && guard["in_flight"]["writes"] == 0
+        });
+    }
+}
+
+/// A product's JSON, to be posted or put.
+pub(crate) fn draft(name: &str) -> String {
+    serde_json::json!({"name": name, "price_cents": 100, "description": "d"}).to_string()
+}
