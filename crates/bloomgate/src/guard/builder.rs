@@ -1,66 +1,46 @@
-//! Describes a guard, and starts it.
+//! Describes a guard.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bloomgate_filter::Secret;
-use futures_util::FutureExt as _;
-use tokio::sync::watch;
 
-use super::near::Near;
-use super::rebuild::{self, RebuildRequests};
-use super::settings::{OnUnmarked, Settings};
-use super::unmarked::Unmarked;
-use super::{Background, Guard, Inner, Value};
-use crate::backplane::Alone;
+use super::Value;
+use super::settings::OnUnmarked;
 use crate::clock::Clock;
-use crate::error::{Error, StoreFault};
-use crate::flight::Flights;
-use crate::gate::{Gate, LiveGate, OpenWrites};
+use crate::gate::Gate;
 use crate::key::Key;
-use crate::loader::{Bulkhead, BulkheadLimits, DynLoader, LimitedLoader, erase};
-use crate::local_cache::LocalLimits;
+use crate::loader::{DynLoader, erase};
 use crate::ports::{Backplane, Loader, Source, Store};
-use crate::shared_cache::{SharedCache, slot_prefix};
-use crate::telemetry::Counts;
-use crate::warm_up::Progress;
 
-/// Flights under way at a time, and waiters for the bulkhead: far more than a service that isn't
-/// drowning has, few enough to keep memory bounded.
-pub(super) const MOST_FLIGHTS: usize = 16_384;
-/// Open writes at a time.
-pub(super) const MOST_WRITES: usize = 10_000;
-/// What a lease lives longer than the waits it must outlive.
-const LEASE_MARGIN: Duration = Duration::from_millis(500);
-
-/// Describes a guard; see [`Guard::builder`]. A source and a loader are required, all else has a
+/// Describes a guard; see [`Guard::builder`](super::Guard::builder). A source and a loader are required, all else has a
 /// default.
 #[must_use]
 pub struct Builder<K, V> {
-    name: String,
-    schema: String,
-    gate: Gate,
-    secret: Option<Secret>,
-    source: Option<Arc<dyn Source>>,
-    loader: Option<Arc<dyn DynLoader<K, V>>>,
-    store: Option<Arc<dyn Store>>,
-    backplane: Option<Arc<dyn Backplane>>,
-    clock: Clock,
-    value_ttl: Duration,
-    null_ttl: Duration,
-    jitter: f64,
-    store_budget: Duration,
-    load_timeout: Duration,
-    queue_timeout: Duration,
-    lease_ttl: Option<Duration>,
-    write_window: Duration,
-    loads: usize,
-    unlikely_loads: Option<usize>,
-    on_unmarked: OnUnmarked,
-    stale_for: Duration,
-    local_values: u64,
-    local_nulls: u64,
+    pub(super) name: String,
+    pub(super) schema: String,
+    pub(super) gate: Gate,
+    pub(super) secret: Option<Secret>,
+    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) loader: Option<Arc<dyn DynLoader<K, V>>>,
+    pub(super) store: Option<Arc<dyn Store>>,
+    pub(super) backplane: Option<Arc<dyn Backplane>>,
+    pub(super) clock: Clock,
+    pub(super) value_ttl: Duration,
+    pub(super) null_ttl: Duration,
+    pub(super) jitter: f64,
+    pub(super) store_budget: Duration,
+    pub(super) load_timeout: Duration,
+    pub(super) queue_timeout: Duration,
+    pub(super) lease_ttl: Option<Duration>,
+    pub(super) write_window: Duration,
+    pub(super) loads: usize,
+    pub(super) unlikely_loads: Option<usize>,
+    pub(super) on_unmarked: OnUnmarked,
+    pub(super) stale_for: Duration,
+    pub(super) local_values: u64,
+    pub(super) local_nulls: u64,
 }
 
 impl<K, V> fmt::Debug for Builder<K, V> {
@@ -129,7 +109,7 @@ impl<K: Key, V: Value> Builder<K, V> {
         self
     }
 
-    /// What keeps several instances in step. Default: [`Alone`].
+    /// What keeps several instances in step. Default: [`Alone`](crate::backplane::Alone).
     pub fn backplane(mut self, backplane: impl Backplane) -> Self {
         self.backplane = Some(Arc::new(backplane));
         self
@@ -183,7 +163,7 @@ impl<K: Key, V: Value> Builder<K, V> {
     }
 
     /// Longest wait for a place among the loads: 0 to 10 min. Default: 250 ms. Past it a request
-    /// fails with [`Error::Shed`].
+    /// fails with [`Error::Shed`](crate::Error::Shed).
     pub fn queue_timeout(mut self, timeout: Duration) -> Self {
         self.queue_timeout = timeout;
         self
@@ -241,153 +221,5 @@ impl<K: Key, V: Value> Builder<K, V> {
     pub fn local_nulls(mut self, sentinels: u64) -> Self {
         self.local_nulls = sentinels;
         self
-    }
-
-    /// Starts the guard. It passes everything until its first warm-up has succeeded; a database or
-    /// a shared cache that is down is tried again for as long as it takes.
-    ///
-    /// Must be called within a tokio runtime.
-    ///
-    /// # Errors
-    /// When a setting is nonsense, or the shared cache says that it will never do (a Redis older
-    /// than 7.0).
-    pub async fn build(self) -> Result<Guard<K, V>, Error> {
-        let settings = self.settings()?;
-        let missing = |field| Error::config(field, "not given", "it is required");
-        let source = self.source.ok_or_else(|| missing("source"))?;
-        let loader = self.loader.ok_or_else(|| missing("loader"))?;
-        let secret = match self.secret {
-            Some(secret) => secret,
-            None => Secret::generate().map_err(|error| Error::Filter(error.into()))?,
-        };
-        let clock = self.clock;
-        let started = clock.now();
-        let counts = Arc::new(Counts::default());
-        let shared = self.store.as_ref().map(|store| {
-            let (store, counts) = (Arc::clone(store), Arc::clone(&counts.shared));
-            Arc::new(SharedCache::new(store, settings.store_budget, clock.clone(), counts))
-        });
-        if let Some(shared) = &shared
-            && let Err(error) = shared.prepare().await
-        {
-            if error.fault() == StoreFault::Unsupported {
-                return Err(Error::Store(Arc::new(error)));
-            }
-            tracing::warn!(%error, "the shared cache can't be reached; going on without it");
-        }
-        let backplane: Arc<dyn Backplane> = match (self.backplane, &self.store) {
-            (Some(backplane), _) => backplane,
-            (None, Some(store)) => {
-                let (store, clock) = (Arc::clone(store), clock.clone());
-                let (window, budget) = (settings.write_window, settings.store_budget);
-                Arc::new(Alone::watching(store, &self.name, window, budget, clock))
-            }
-            (None, None) => Arc::new(Alone::without_store()),
-        };
-
-        let forced_open = settings.gate.forced_open;
-        let open_writes = OpenWrites::new(MOST_WRITES);
-        let gate = Arc::new(LiveGate::new(settings.gate.hash, secret, forced_open, open_writes));
-        let limits = LocalLimits {
-            values: settings.local_values,
-            nulls: settings.local_nulls,
-            stale_for: settings.stale_for,
-        };
-        let near =
-            Arc::new(Near::new(Arc::clone(&gate), limits, clock.clone(), Arc::clone(&counts)));
-        let bulkhead = BulkheadLimits {
-            places: settings.places,
-            unlikely: settings.unlikely_places,
-            queue: settings.queue_timeout,
-            waiters: MOST_FLIGHTS,
-        };
-        let loader = LimitedLoader::new(
-            loader,
-            Bulkhead::new(bulkhead, clock.clone()),
-            settings.load_timeout,
-            clock.clone(),
-            Arc::clone(&counts.loader),
-        );
-        let progress = Arc::new(Progress::default());
-        let (rebuilds, requests) = RebuildRequests::channel();
-        let standing =
-            rebuild::follow_standing(backplane.standing(), Arc::clone(&gate), Arc::clone(&near));
-        let mut background = vec![Background(tokio::spawn(standing))];
-        let (settled, settled_at_start) = watch::channel(false);
-        let mut settling = Box::pin(rebuild::settle_at_start(
-            Arc::clone(&source),
-            Arc::clone(&near),
-            started,
-            settings.write_window,
-            Arc::clone(&progress),
-            clock.clone(),
-            settled,
-        ));
-        // A source that nobody else writes to is settled at once.
-        if (&mut settling).now_or_never().is_none() {
-            background.push(Background(tokio::spawn(settling)));
-        }
-        if !forced_open {
-            let builder = rebuild::Builder {
-                gate: Arc::clone(&gate),
-                settings: settings.gate,
-                source,
-                standing: backplane.standing(),
-                requests,
-                progress: Arc::clone(&progress),
-                clock: clock.clone(),
-                settled_at_start,
-                write_window: settings.write_window,
-            };
-            background.push(Background(tokio::spawn(builder.run())));
-        }
-        Ok(Guard(Arc::new(Inner {
-            slot_prefix: slot_prefix(&self.name, &self.schema),
-            name: self.name.into(),
-            settings,
-            gate,
-            near,
-            flights: Arc::new(Flights::new(MOST_FLIGHTS)),
-            shared,
-            unmarked: Unmarked::new(clock.clone()),
-            loader,
-            backplane,
-            clock,
-            counts,
-            progress,
-            rebuilds,
-            running_writes: watch::Sender::new(0),
-            _background: background,
-        })))
-    }
-
-    fn settings(&self) -> Result<Settings, Error> {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(plain) {
-            let problem = format!("{:?} can't be a namespace", self.name);
-            let fix = "give 1 to 64 of a-z, 0-9, '-', '_', '.'";
-            return Err(Error::config("builder(name)", problem, fix));
-        }
-        let mut settings = Settings {
-            gate: self.gate.check()?,
-            value_ttl: self.value_ttl,
-            null_ttl: self.null_ttl,
-            jitter: self.jitter,
-            store_budget: self.store_budget,
-            load_timeout: self.load_timeout,
-            queue_timeout: self.queue_timeout,
-            lease_ttl: Duration::ZERO,
-            write_window: self.write_window,
-            places: self.loads,
-            unlikely_places: self.unlikely_loads.unwrap_or((self.loads / 4).max(1)),
-            on_unmarked: self.on_unmarked,
-            stale_for: self.stale_for,
-            local_values: self.local_values,
-            local_nulls: self.local_nulls,
-        };
-        let default_lease = settings.longest_fill().saturating_add(LEASE_MARGIN);
-        settings.lease_ttl = self.lease_ttl.unwrap_or(default_lease);
-        settings.check()?;
-        Ok(settings)
     }
 }

@@ -1,11 +1,14 @@
 //! The façade, and the one place where the path of a request and of a write is written down.
 
 mod builder;
+mod codec;
 mod create;
+mod lease;
 mod near;
 mod path;
 mod rebuild;
 mod settings;
+mod start;
 #[cfg(test)]
 mod tests;
 mod unmarked;

@@ -1,11 +1,10 @@
 //! The path of a request: gate, local cache, flight, shared cache, bulkhead, loader.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
+use super::codec::{decode, encode};
+use super::lease::Lease;
 use super::{Inner, Value};
 use crate::answer::{Answer, Tier, Verdict};
 use crate::error::{Error, StoreError};
@@ -14,8 +13,7 @@ use crate::gate::Seen;
 use crate::key::{Key, KeyBytes};
 use crate::loader::Share;
 use crate::local_cache::Local;
-use crate::ports::{Entry, Filled, Slot, SlotKey, Token};
-use crate::shared_cache::SharedCache;
+use crate::ports::{Entry, Filled, Slot};
 
 /// What a flight brings home.
 pub(crate) type Outcome<V> = Result<Answer<V>, Error>;
@@ -280,73 +278,4 @@ enum Understood<V> {
     Busy,
     Nothing,
     Failed,
-}
-
-/// A lease on a slot. However it is dropped, it goes back.
-struct Lease {
-    shared: Arc<SharedCache>,
-    slot: SlotKey,
-    token: Token,
-    armed: bool,
-}
-
-impl Lease {
-    fn on(shared: &Arc<SharedCache>, slot: SlotKey) -> Self {
-        Self { shared: Arc::clone(shared), slot, token: Token::fresh(), armed: true }
-    }
-
-    /// It was never taken, or is gone.
-    fn disarm(mut self) {
-        self.armed = false;
-    }
-
-    async fn release(mut self) {
-        // A lease that can't be given back runs out.
-        let _ = self.shared.release(&self.slot, self.token).await;
-        self.armed = false;
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        if self.armed
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            let (shared, slot, token) = (Arc::clone(&self.shared), self.slot.clone(), self.token);
-            runtime.spawn(async move {
-                let _ = shared.release(&slot, token).await;
-            });
-        }
-    }
-}
-
-/// A type's own (de)serialiser may panic; that costs the entry, not the flight.
-fn encode<V: Value>(value: &V) -> Option<Bytes> {
-    let encoded = std::panic::catch_unwind(AssertUnwindSafe(|| serde_json::to_vec(value)));
-    match encoded {
-        Ok(Ok(json)) => Some(Bytes::from(json)),
-        Ok(Err(error)) => {
-            tracing::error!(%error, "a value can't be written as JSON, so it isn't shared");
-            None
-        }
-        Err(_) => {
-            tracing::error!("writing a value as JSON panicked, so it isn't shared");
-            None
-        }
-    }
-}
-
-fn decode<V: Value>(payload: &[u8]) -> Option<V> {
-    let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| serde_json::from_slice(payload)));
-    match decoded {
-        Ok(Ok(value)) => Some(value),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "a shared value can't be read; the database is asked");
-            None
-        }
-        Err(_) => {
-            tracing::error!("reading a shared value panicked; the database is asked");
-            None
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Request → key → guard → response, as a tower [`Layer`].
+//! Request → key → guard → response, as a tower [`Layer`](tower::Layer).
 //!
 //! ```
 //! use axum::extract::Path;

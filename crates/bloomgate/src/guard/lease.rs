@@ -1,0 +1,44 @@
+//! A lease on a slot of the shared cache, which goes back however it is dropped.
+
+use std::sync::Arc;
+
+use crate::ports::{SlotKey, Token};
+use crate::shared_cache::SharedCache;
+
+/// A lease on a slot. However it is dropped, it goes back.
+pub(super) struct Lease {
+    shared: Arc<SharedCache>,
+    pub(super) slot: SlotKey,
+    pub(super) token: Token,
+    armed: bool,
+}
+
+impl Lease {
+    pub(super) fn on(shared: &Arc<SharedCache>, slot: SlotKey) -> Self {
+        Self { shared: Arc::clone(shared), slot, token: Token::fresh(), armed: true }
+    }
+
+    /// It was never taken, or is gone.
+    pub(super) fn disarm(mut self) {
+        self.armed = false;
+    }
+
+    pub(super) async fn release(mut self) {
+        // A lease that can't be given back runs out.
+        let _ = self.shared.release(&self.slot, self.token).await;
+        self.armed = false;
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.armed
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let (shared, slot, token) = (Arc::clone(&self.shared), self.slot.clone(), self.token);
+            runtime.spawn(async move {
+                let _ = shared.release(&slot, token).await;
+            });
+        }
+    }
+}
