@@ -8,6 +8,9 @@ use testbed::{PostgresServer, RedisReply, RedisServer, TempFolder};
 use crate::client::Client;
 use crate::service::{CEILING, Service, Setup};
 
+/// An absent id that a service with an open gate is asked for at the start.
+pub(crate) const PROBE: i64 = 1 << 50;
+
 /// A database of a test's own, with or without a shared cache.
 pub(crate) struct Bed {
     database: Database,
@@ -64,11 +67,15 @@ impl Bed {
         Service::start(&Setup { database_url, redis, products, flags, ..Setup::default() })
     }
 
-    /// Starts a service on it, and waits until its gate refuses, or is ready to be open.
+    /// Starts a service on it, and waits until its gate refuses. One that is kept open is waited
+    /// for until it caches: not before it knows that nobody else writes.
     pub(crate) fn serve(&self, products: u64, flags: &[&str]) -> Service {
         let service = self.start(products, flags);
         if flags.contains(&"open") {
-            service.until("ready", || service.get("/readyz").status == 200);
+            service.until("caching", || {
+                assert_eq!(service.product(PROBE), 404);
+                service.count("/counts/local/null_hits") > 0
+            });
         } else {
             service.until_closed();
         }
