@@ -311,6 +311,12 @@ pub trait Backplane: Send + Sync + fmt::Debug + 'static {
     /// instance admitted a key that this one wasn't told of.
     fn standing(&self) -> watch::Receiver<Standing>;
 
+    /// Waits until a write may begin at all. Asked before a transaction is opened, so that none is
+    /// kept open by what [`announce`](Self::announce) would wait for.
+    fn until_writable(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Part of Begin: returns once every instance has admitted the key, or can't refuse it.
     fn announce<'a>(
         &'a self,

@@ -108,15 +108,9 @@ impl Backplane for Alone {
         self.standing.clone()
     }
 
-    fn announce<'a>(
-        &'a self,
-        _key: &'a KeyBytes,
-        _write: Token,
-    ) -> BoxFuture<'a, Result<(), BackplaneError>> {
+    fn until_writable(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
         Box::pin(async move {
-            let Some(watch) = &self.watch else {
-                return Ok(());
-            };
+            let Some(watch) = &self.watch else { return Ok(()) };
             let mut writes_from = watch.writes_from.clone();
             // The common case: joined long ago.
             let known = *writes_from.borrow_and_update();
@@ -140,6 +134,14 @@ impl Backplane for Alone {
                 )),
             }
         })
+    }
+
+    fn announce<'a>(
+        &'a self,
+        _key: &'a KeyBytes,
+        _write: Token,
+    ) -> BoxFuture<'a, Result<(), BackplaneError>> {
+        self.until_writable()
     }
 
     fn conclude<'a>(&'a self, _key: &'a KeyBytes, _write: Token) -> BoxFuture<'a, ()> {

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::write::{Begun, Kind, Running, conclude, in_own_task, is_known, run_within};
-use super::{Inner, Value};
+use super::{Inner, OnUnmarked, Value};
 use crate::clock::Moment;
 use crate::error::{AdmitError, WriteError, WriteFailure};
 use crate::key::{Key, KeyBytes};
@@ -102,10 +102,31 @@ where
     let run = run(Admit { write: Arc::clone(&creation) as Arc<dyn AdmitKey>, key: PhantomData });
     in_own_task(async move {
         let _running = running;
+        until_writable(&creation.inner, started).await?;
         let outcome = run_within(&creation.inner, started, run).await;
         let begun = creation.begun.lock().take().unwrap_or_default();
         conclude(begun, is_known(&outcome)).await;
         outcome.map(|(_admitted, created)| created)
     })
     .await
+}
+
+/// Waits for the backplane before `run` opens its transaction, which must not be kept open by a
+/// wait that can be known beforehand.
+async fn until_writable<K: Key, V: Value, E>(
+    inner: &Inner<K, V>,
+    started: Moment,
+) -> Result<(), WriteError<E>> {
+    let by = started + inner.settings.run_for();
+    let refused = match inner.clock.timeout_at(by, inner.backplane.until_writable()).await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => AdmitError::Announcing(error),
+        Err(_elapsed) => AdmitError::Closed,
+    };
+    if inner.settings.on_unmarked == OnUnmarked::AcceptBound {
+        // `Begin` asks again, and counts it.
+        return Ok(());
+    }
+    inner.counts.writes.refused.add();
+    Err(WriteError::Begin(refused))
 }

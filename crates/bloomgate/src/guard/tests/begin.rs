@@ -1,6 +1,9 @@
 //! Begin: what must be in place before `run` starts, and what happens if it can't be (rules A1,
 //! B10).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::house::{House, MS, SECOND, VALUE_TTL, seen};
 use super::stops::At;
 use super::store::Faults;
@@ -192,4 +195,25 @@ async fn the_answer_after_a_write_comes_from_the_database_then_from_the_caches()
     quiet().await;
     let neighbour = house.neighbour().await;
     assert_eq!(seen(within(neighbour.get(&7)).await.unwrap()), (Some(1), Tier::Shared));
+}
+
+#[tokio::test]
+async fn a_create_opens_no_transaction_before_writes_may_begin() {
+    let house = House::with([]).build().await;
+    let joining = house.stops.hold(At::Joining);
+    let transaction = Arc::new(AtomicBool::new(false));
+    let (guard, opened) = (house.guard.clone(), Arc::clone(&transaction));
+    let creating = tokio::spawn(async move {
+        let run = |admit: crate::Admit<i64>| async move {
+            opened.store(true, Ordering::SeqCst);
+            Ok::<_, Failure>((admit.key(7).await?, ()))
+        };
+        guard.create(run).await
+    });
+    joining.arrived().await;
+    quiet().await;
+    assert!(!transaction.load(Ordering::SeqCst));
+    joining.let_all_go();
+    within(creating).await.unwrap().unwrap();
+    assert!(transaction.load(Ordering::SeqCst));
 }

@@ -49,6 +49,13 @@ impl Backplane for Company {
         self.standing.subscribe()
     }
 
+    fn until_writable(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
+        Box::pin(async move {
+            self.stops.pass(At::Joining).await;
+            Ok(())
+        })
+    }
+
     fn announce<'a>(
         &'a self,
         _key: &'a KeyBytes,

@@ -7,7 +7,7 @@ use super::stops::At;
 use super::writer::Writer;
 use super::{quiet, within};
 use crate::error::{AdmitError, Error, WriteError};
-use crate::guard::builder::{MOST_FLIGHTS, MOST_WRITES};
+use crate::guard::start::{MOST_FLIGHTS, MOST_WRITES};
 
 #[tokio::test]
 async fn flights_are_capped_and_what_is_too_much_is_shed_at_once() {

@@ -321,7 +321,7 @@ async fn live(seed: u64) -> [usize; 2] {
         };
         assert_eq!(answer, house.rows.get(id), "seed {seed}: {id} in the end");
     }
-    let failures = model.failures.borrow();
+    let failures = model.failures.borrow().clone();
     assert!(failures.is_empty(), "seed {seed}: {failures:#?}");
     house.is_tidy().await;
     [model.answers.get(), model.refusals.get()]

@@ -23,6 +23,8 @@ pub(super) enum At {
     AfterMark,
     BeforeUnmark,
     AfterUnmark,
+    /// Writes may not begin yet.
+    Joining,
     Announcing,
     Counting,
     Settling,

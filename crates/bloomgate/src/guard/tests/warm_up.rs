@@ -222,3 +222,37 @@ async fn a_rebuild_of_an_undoubted_gate_does_not_wait_for_the_window() {
     within(house.guard.rebuild()).await.unwrap();
     assert_eq!(house.source.settles(), 1);
 }
+
+// Rule A8 for the caches: what is read while a killed predecessor's COMMIT may be on its way isn't
+// kept, here or in the shared cache, and not by a load that is under way when the wait is over.
+#[tokio::test]
+async fn until_a_predecessors_writes_have_ended_nothing_is_cached() {
+    for shared in [false, true] {
+        let house = House::with([7]).open_gate().shared_if(shared).unready();
+        let (house, ()) = house.build_with(|_, source| source.settled(Settled::CannotTell)).await;
+        for _ in 0..2 {
+            assert_eq!(house.seen(7).await, (Some(1), Tier::Loader), "shared: {shared}");
+            assert_eq!(house.seen(8).await, (None, Tier::Loader), "shared: {shared}");
+        }
+        quiet().await;
+        if shared {
+            assert!(house.store().memory().is_empty(), "a row, a sentinel or a lease was left");
+        }
+        house.pass(WINDOW - MS).await;
+        let loaded = house.stops.hold_one(At::AfterLoad);
+        let late = house.spawn_get(8);
+        loaded.arrived().await;
+        house.rows.commit(7);
+        house.rows.commit(8);
+        house.pass(MS).await;
+        loaded.let_all_go();
+        let _ = within(late).await.unwrap().unwrap();
+        quiet().await;
+        for id in [7, 8] {
+            let now = house.rows.get(id).map(|row| row.version);
+            assert_eq!(house.seen(id).await, (now, Tier::Loader), "shared: {shared}");
+            assert_eq!(house.seen(id).await, (now, Tier::Local), "shared: {shared}");
+        }
+        house.is_tidy().await;
+    }
+}

@@ -1,7 +1,5 @@
 //! A write that does what the test tells it, when the test tells it.
 
-use std::future::Future;
-
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -121,8 +119,8 @@ impl Writer {
     }
 
     /// What the caller gets.
-    pub(super) fn result(self) -> impl Future<Output = Result<(), WriteError<Failure>>> {
-        async move { within(self.ended).await.unwrap() }
+    pub(super) async fn result(self) -> Result<(), WriteError<Failure>> {
+        within(self.ended).await.unwrap()
     }
 
     /// Makes `run` return and waits for the End.
