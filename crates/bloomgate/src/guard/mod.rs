@@ -246,12 +246,17 @@ impl<K: Key, V: Value> Guard<K, V> {
         self.0.rebuilds.ask().await
     }
 
-    /// True once the first generation is complete, or if the gate is open by configuration: what
+    /// True once the first generation is complete or, with a gate that is open by configuration,
+    /// once writes from before the start can't be under way any more and the caches work: what
     /// `/readyz` asks. It never turns back: a gate that opens later must not take a fleet out of
     /// its load balancer.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.0.settings.gate.forced_open || self.0.gate.was_complete()
+        if self.0.settings.gate.forced_open {
+            self.0.near.is_settled()
+        } else {
+            self.0.gate.was_complete()
+        }
     }
 
     /// Why [`is_ready`](Self::is_ready) is false, for a person; empty when it is true.
@@ -261,6 +266,9 @@ impl<K: Key, V: Value> Guard<K, V> {
             return String::new();
         }
         let mut reason = match self.0.gate.snapshot() {
+            _ if !self.0.near.is_settled() => {
+                "writes from before the start may still be under way".to_owned()
+            }
             (Some(why), ..) => why.to_string(),
             (None, ..) => String::new(),
         };

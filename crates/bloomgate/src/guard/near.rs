@@ -45,9 +45,14 @@ impl<V: Send + Sync + 'static> Near<V> {
         }
     }
 
+    /// True once no write of a killed predecessor can be under way any more (rule A8).
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire)
+    }
+
     /// True while every write is one that this process is told of.
     fn is_in_step(&self) -> bool {
-        self.settled.load(Ordering::Acquire) && !self.in_company.load(Ordering::Acquire)
+        self.is_settled() && !self.in_company.load(Ordering::Acquire)
     }
 
     /// What a flight must know of its key: the generation *before* the open set, so that a write
@@ -62,8 +67,7 @@ impl<V: Send + Sync + 'static> Near<V> {
     /// predecessor can be under way. For the shared cache: what others write stands there.
     pub(crate) fn is_current(&self, key: &KeyBytes, since: Boarding) -> bool {
         let now = self.boarding(key);
-        let settled = self.settled.load(Ordering::Acquire);
-        settled && !since.open && !now.open && now.generation == since.generation
+        self.is_settled() && !since.open && !now.open && now.generation == since.generation
     }
 
     /// What is known and may be served. While the key is open, nothing (rule A4).
