@@ -308,7 +308,8 @@ pub enum Standing {
 /// What keeps the gates of several instances in step.
 pub trait Backplane: Send + Sync + fmt::Debug + 'static {
     /// The standing, as it changes. Between [`Standing::Current`] and the next one, no other
-    /// instance admitted a key that this one wasn't told of.
+    /// instance admitted a key that this one wasn't told of. Sending [`Standing::Current`] while it
+    /// is current already means that it was lost in between.
     fn standing(&self) -> watch::Receiver<Standing>;
 
     /// Waits until a write may begin at all. Asked before a transaction is opened, so that none is

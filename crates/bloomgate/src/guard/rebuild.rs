@@ -107,6 +107,7 @@ impl Builder {
         // Since when writes that this instance wasn't told of may be under way, those from before
         // its start aside.
         let mut unsettled_since = None;
+        let mut look = false;
         let mut breaks = self.gate.breaks();
         let mut backoff = Backoff::new(self.clock.clone());
         loop {
@@ -123,7 +124,9 @@ impl Builder {
             while let Ok(one) = self.requests.try_recv() {
                 asked.push(one);
             }
-            let overfull = self.settings.capacity == Capacity::Counted
+            // Asked once in a while only: a source that undercounts must not be scanned without end.
+            let overfull = std::mem::take(&mut look)
+                && self.settings.capacity == Capacity::Counted
                 && self.gate.present_rate() > OVERFULL * self.settings.rate.get();
             if overfull {
                 tracing::warn!("the gate holds more ids than it is sized for; rebuilding larger");
@@ -134,7 +137,7 @@ impl Builder {
                         None => return,
                     },
                     () = lost(self.standing.clone()) => unsettled_since = Some(self.clock.now()),
-                    () = self.clock.sleep(LOOK_EVERY) => {}
+                    () = self.clock.sleep(LOOK_EVERY) => look = true,
                 }
                 continue;
             }
