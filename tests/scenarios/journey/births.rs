@@ -74,7 +74,7 @@ fn c24_an_id_that_was_refused_is_found_once_it_is_created_on_sqlite() {
 
 #[test]
 fn c24_an_id_that_was_refused_is_found_once_it_is_created_on_postgres() {
-    c24(&Bed::postgres_and_redis(), 300, &[]);
+    c24(&Bed::postgres_and_redis(), 1_000, &[]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn c24_an_id_with_a_sentinel_is_found_once_it_is_created_on_sqlite() {
 
 #[test]
 fn c24_an_id_with_a_sentinel_is_found_once_it_is_created_on_postgres() {
-    c24(&Bed::postgres_and_redis(), 300, &["--gate", "open", "--null-ttl", "1h"]);
+    c24(&Bed::postgres_and_redis(), 1_000, &["--gate", "open", "--null-ttl", "1h"]);
 }
 
 /// The same under a crowd: others ask for the id without a pause, before, during and after.

@@ -10,6 +10,8 @@ mod limits;
 mod load_race;
 mod long_run;
 mod nulls;
+#[cfg(all(feature = "postgres", feature = "redis", feature = "sqlite"))]
+mod real;
 mod rebuild;
 mod rows;
 mod shutdown;

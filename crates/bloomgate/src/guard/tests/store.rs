@@ -1,4 +1,5 @@
-//! The in-memory store with stops before and after each step, and with outages.
+//! A store, in memory unless the test says otherwise, with stops before and after each step and
+//! with outages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,18 +29,25 @@ pub(super) struct Faults {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct TestStore {
-    memory: Arc<MemoryStore>,
+    inner: Arc<dyn Store>,
+    memory: Option<Arc<MemoryStore>>,
     stops: Stops,
     faults: Arc<Mutex<Faults>>,
 }
 
 impl TestStore {
     pub(super) fn new(clock: Clock, stops: Stops) -> Self {
-        Self { memory: Arc::new(MemoryStore::new(clock)), stops, faults: Arc::default() }
+        let memory = Arc::new(MemoryStore::new(clock));
+        Self { memory: Some(Arc::clone(&memory)), ..Self::over(memory, stops) }
+    }
+
+    /// Around any other store.
+    pub(super) fn over(inner: Arc<dyn Store>, stops: Stops) -> Self {
+        Self { inner, memory: None, stops, faults: Arc::default() }
     }
 
     pub(super) fn memory(&self) -> &MemoryStore {
-        &self.memory
+        self.memory.as_deref().expect("a store in memory")
     }
 
     pub(super) fn faults(&self, faults: Faults) {
@@ -65,7 +73,7 @@ impl Store for TestStore {
     fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             self.healthy(|_| false).await?;
-            self.memory.prepare().await
+            self.inner.prepare().await
         })
     }
 
@@ -78,7 +86,7 @@ impl Store for TestStore {
         Box::pin(async move {
             self.stops.pass(At::BeforeRead).await;
             self.healthy(|_| false).await?;
-            let found = self.memory.get_or_lease(slot, lease, ttl).await;
+            let found = self.inner.get_or_lease(slot, lease, ttl).await;
             self.stops.pass(At::AfterRead).await;
             found
         })
@@ -88,7 +96,7 @@ impl Store for TestStore {
         Box::pin(async move {
             self.stops.pass(At::BeforeRead).await;
             self.healthy(|_| false).await?;
-            let found = self.memory.get(slot).await;
+            let found = self.inner.get(slot).await;
             self.stops.pass(At::AfterRead).await;
             found
         })
@@ -105,7 +113,7 @@ impl Store for TestStore {
         Box::pin(async move {
             self.stops.pass(At::BeforeFill).await;
             self.healthy(|faults| faults.no_fills).await?;
-            let filled = self.memory.fill(slot, lease, entry, until, ttl).await;
+            let filled = self.inner.fill(slot, lease, entry, until, ttl).await;
             self.stops.pass(At::AfterFill).await;
             filled
         })
@@ -119,7 +127,7 @@ impl Store for TestStore {
         Box::pin(async move {
             self.stops.pass(At::BeforeRelease).await;
             self.healthy(|_| false).await?;
-            self.memory.release(slot, lease).await
+            self.inner.release(slot, lease).await
         })
     }
 
@@ -132,7 +140,7 @@ impl Store for TestStore {
         Box::pin(async move {
             self.stops.pass(At::BeforeMark).await;
             self.healthy(|faults| faults.no_marks).await?;
-            let marked = self.memory.mark(slot, write, lives).await;
+            let marked = self.inner.mark(slot, write, lives).await;
             self.stops.pass(At::AfterMark).await;
             marked
         })
@@ -146,7 +154,7 @@ impl Store for TestStore {
         Box::pin(async move {
             self.stops.pass(At::BeforeUnmark).await;
             self.healthy(|faults| faults.no_unmarks).await?;
-            let unmarked = self.memory.unmark(slot, write).await;
+            let unmarked = self.inner.unmark(slot, write).await;
             self.stops.pass(At::AfterUnmark).await;
             unmarked
         })
@@ -160,7 +168,7 @@ impl Store for TestStore {
     ) -> BoxFuture<'a, Result<Vec<Neighbour>, StoreError>> {
         Box::pin(async move {
             self.healthy(|_| false).await?;
-            self.memory.beat(namespace, member, ttl).await
+            self.inner.beat(namespace, member, ttl).await
         })
     }
 
@@ -171,7 +179,7 @@ impl Store for TestStore {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             self.healthy(|_| false).await?;
-            self.memory.leave(namespace, member).await
+            self.inner.leave(namespace, member).await
         })
     }
 }
