@@ -10,6 +10,8 @@
 //!   noticed.
 //! - A predecessor that was killed looks like a neighbour until its last beat is too old. It is
 //!   told from a live one by its beats, which don't go on.
+//! - An instance that itself stood still for longer than a member may be silent can't know who came
+//!   and went meanwhile: its gate opens and is rebuilt.
 //! - While the shared cache is unreachable, a standing that was won is kept: an outage of Redis
 //!   must not open the gate of an instance that is alone. Writes fail meanwhile, unless the user
 //!   chose otherwise.
@@ -179,10 +181,15 @@ struct Heart {
 
 impl Heart {
     async fn beat_for_ever(mut self) {
+        let mut last = self.clock.now();
         loop {
+            let now = self.clock.now();
+            // This process stood still for so long that another may have come and gone.
+            let missed = now.since(last) > GONE_AFTER;
+            last = now;
             let beat = self.store.beat(&self.namespace, self.member, GONE_AFTER);
             match self.clock.timeout(self.budget, beat).await {
-                Ok(Ok(neighbours)) => self.heard(&neighbours),
+                Ok(Ok(neighbours)) => self.heard(&neighbours, missed),
                 Ok(Err(error)) => tracing::debug!(%error, "a beat failed"),
                 Err(_) => tracing::debug!("a beat was not answered in time"),
             }
@@ -190,7 +197,7 @@ impl Heart {
         }
     }
 
-    fn heard(&mut self, neighbours: &[Neighbour]) {
+    fn heard(&mut self, neighbours: &[Neighbour], missed: bool) {
         let now = self.clock.now();
         let joining = self.writes_from.borrow().is_none();
         let mut seen = HashMap::with_capacity(neighbours.len());
@@ -207,7 +214,7 @@ impl Heart {
         let window_is_open = self
             .last_live_neighbour
             .is_some_and(|last| now.since(last) < self.write_window + GONE_AFTER);
-        let standing = if neighbours.is_empty() && !window_is_open {
+        let standing = if neighbours.is_empty() && !window_is_open && !missed {
             Standing::Current
         } else {
             Standing::Doubtful(Why::NotAlone)
@@ -288,6 +295,24 @@ mod tests {
         assert_eq!(standing_of(&next), Standing::Doubtful(Why::NotAlone));
         pass(&time, 4).await;
         assert_eq!(standing_of(&next), Standing::Current);
+    }
+
+    #[tokio::test]
+    async fn an_instance_that_stood_still_does_not_trust_what_it_knew() {
+        let (clock, time) = Clock::manual();
+        let store = Arc::new(MemoryStore::new(clock.clone()));
+        let paused = alone(&store, &clock);
+        pass(&time, 2).await;
+        let mut standing = paused.standing();
+        standing.mark_unchanged();
+        time.advance(GONE_AFTER + BEAT_EVERY);
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(standing_of(&paused), Standing::Doubtful(Why::NotAlone));
+        pass(&time, 2).await;
+        assert_eq!(standing_of(&paused), Standing::Current);
+        assert!(standing.has_changed().unwrap());
     }
 
     #[tokio::test]
