@@ -17,6 +17,7 @@ mod write;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -95,6 +96,8 @@ pub(crate) struct Inner<K, V> {
     counts: Arc<Counts>,
     progress: Arc<Progress>,
     rebuilds: RebuildRequests,
+    /// Services that a layer was put before.
+    layered: AtomicU64,
     /// Writes whose task is running; those that merely wait for W to pass are not among them.
     running_writes: watch::Sender<usize>,
     _background: Vec<Background>,
@@ -144,6 +147,12 @@ impl<K: Key, V: Value> Guard<K, V> {
             .buffered(self.0.settings.places)
             .try_collect()
             .await
+    }
+
+    /// A layer was put before a service.
+    #[cfg(feature = "axum")]
+    pub(crate) fn count_layer(&self) {
+        self.0.layered.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Past the gate: for a caller that has had the verdict already, and counted it.
@@ -318,6 +327,7 @@ impl<K: Key, V: Value> Guard<K, V> {
                 loads: inner.flights.running() as u64,
                 writes: inner.gate.open_writes().len() as u64,
             },
+            layered: inner.layered.load(Ordering::Relaxed),
             warm_up_error: inner.progress.last_error(),
             shared_cache_error: inner.shared.as_ref().and_then(|shared| shared.last_error()),
         }

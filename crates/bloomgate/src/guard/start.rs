@@ -1,6 +1,7 @@
 //! Starts a guard from its description.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bloomgate_filter::Secret;
@@ -147,6 +148,7 @@ impl<K: Key, V: Value> Builder<K, V> {
             counts,
             progress,
             rebuilds,
+            layered: AtomicU64::new(0),
             running_writes: watch::Sender::new(0),
             _background: background,
         })))

@@ -9,7 +9,8 @@ use tower::Layer;
 use super::reply::{self, NotFound, OnError};
 use super::service::GuardService;
 use crate::error::Error;
-use crate::guard::Guard;
+use crate::guard::{Guard, Value};
+use crate::key::Key;
 
 /// What a layer does with a request that the gate passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,10 +87,11 @@ impl<K, V, X> GuardLayer<K, V, X> {
     }
 }
 
-impl<S, K, V, X: Clone> Layer<S> for GuardLayer<K, V, X> {
+impl<S, K: Key, V: Value, X: Clone> Layer<S> for GuardLayer<K, V, X> {
     type Service = GuardService<S, K, V, X>;
 
     fn layer(&self, inner: S) -> Self::Service {
+        self.guard.count_layer();
         GuardService::new(inner, Arc::new(self.clone()))
     }
 }

@@ -46,7 +46,7 @@ impl fmt::Debug for RedisStore {
 
 /// A Redis URL that can't be used. Doesn't repeat the URL, which may hold a password.
 #[derive(Debug, thiserror::Error)]
-#[error("redis url: {0}; expected redis://HOST:PORT/DB, or redis+unix:///PATH")]
+#[error("{0}; expected redis://HOST:PORT/DB, or redis+unix:///PATH")]
 pub struct RedisUrlError(String);
 
 impl RedisStore {
@@ -56,7 +56,11 @@ impl RedisStore {
     /// # Errors
     /// [`RedisUrlError`] if the URL isn't one.
     pub fn open(url: &str) -> Result<Self, RedisUrlError> {
-        let broken = |error: RedisError| RedisUrlError(error.to_string());
+        // The driver's message ends with the kind of its error, which tells a reader nothing.
+        let broken = |error: RedisError| {
+            let message = error.to_string();
+            RedisUrlError(message.split(" - ").next().unwrap_or(&message).to_owned())
+        };
         let info = url.into_connection_info().map_err(broken)?;
         let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
         let client = Client::open(info.set_tcp_settings(tcp)).map_err(broken)?;

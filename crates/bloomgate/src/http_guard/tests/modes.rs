@@ -144,3 +144,13 @@ async fn two_guards_on_one_route_hand_over_rows_of_two_types() {
     assert_eq!(ask(&app, "GET", "/acme/products/8").await.status, 404);
     assert_eq!(ask(&app, "GET", "/other/products/7").await.status, 404);
 }
+
+#[tokio::test]
+async fn c51_a_guard_before_no_route_can_be_told_by_its_status() {
+    let guard = super::apps::texts(&["a"]).await;
+    let layer = guard.layer(path("id")).gate_only();
+    assert_eq!(guard.status().layered, 0);
+    let show = axum::routing::get(|| async { "shown" });
+    let _app: axum::Router = axum::Router::new().route("/items/{id}", show).route_layer(layer);
+    assert!(guard.status().layered > 0);
+}
