@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::hash::{KeyHash, KeyedHasher};
-use crate::layout::{WORDS, block_index, picks};
-use crate::membership::{Membership, Stats};
+use crate::layout::{BITS_PER_KEY, WORDS, block_index, picks};
+use crate::membership::{Family, Membership, Stats};
 use crate::sizing::Plan;
 use crate::tally::Tally;
 
@@ -139,26 +139,18 @@ impl BloomFilter {
     pub fn stats(&self) -> Stats {
         let (items, set_bits) = self.tally.totals();
         let fill_ratio = set_bits as f64 / self.plan.bits() as f64;
+        let distinct = self.plan.estimated_items(fill_ratio);
         Stats {
             items,
-            capacity: self.plan.items(),
+            distinct,
+            capacity: Some(self.plan.items()),
             bytes: self.plan.bytes(),
+            hashes: BITS_PER_KEY,
             fill_ratio,
             expected_false_positive_rate: self.plan.expected_rate(self.plan.items()),
-            present_false_positive_rate: self
-                .plan
-                .estimated_items(fill_ratio)
+            present_false_positive_rate: distinct
                 .map_or(1.0, |items| self.plan.expected_rate(items)),
         }
-    }
-
-    /// The number of distinct keys in the filter, estimated from the bits that are set.
-    ///
-    /// Unlike [`Stats::items`] it does not count repeated keys. `None` if every bit is set: then
-    /// nobody can tell. Constant time.
-    pub fn estimated_items(&self) -> Option<u64> {
-        let (_, set_bits) = self.tally.totals();
-        self.plan.estimated_items(set_bits as f64 / self.plan.bits() as f64)
     }
 
     /// The plan that gave the filter its size.
@@ -185,8 +177,8 @@ impl Membership for BloomFilter {
         BloomFilter::stats(self)
     }
 
-    fn family(&self) -> &'static str {
-        "bloom"
+    fn family(&self) -> Family {
+        Family::Bloom
     }
 }
 

@@ -26,6 +26,9 @@ pub(crate) const WORDS: usize = 8;
 /// Words that a key touches: one of each pair.
 pub(crate) const PICKS: usize = 4;
 
+/// Bits that a key sets: two in each of its words.
+pub(crate) const BITS_PER_KEY: u32 = 8;
+
 /// Bits in a block.
 pub(crate) const BLOCK_BITS: u64 = 512;
 

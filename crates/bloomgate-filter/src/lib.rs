@@ -63,5 +63,5 @@ pub use bloom::BloomFilter;
 pub use error::Error;
 pub use hash::{Hash, KeyHash, KeyedHasher, Secret};
 pub use key::Key;
-pub use membership::{Membership, Stats};
+pub use membership::{Family, Membership, Stats};
 pub use sizing::{Plan, Rate};

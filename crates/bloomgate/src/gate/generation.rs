@@ -26,7 +26,7 @@ impl Generation {
     }
 
     pub(crate) fn family(&self) -> &'static str {
-        "bloom"
+        bloomgate_filter::Family::Bloom.name()
     }
 
     pub(crate) fn contains(&self, key: &[u8]) -> bool {

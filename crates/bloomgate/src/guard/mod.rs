@@ -311,7 +311,7 @@ impl<K: Key, V: Value> Guard<K, V> {
                 generation: serving.as_ref().map_or(0, |generation| generation.number()),
                 family: shown.map_or("none", |generation| generation.family()),
                 items: stats.as_ref().map_or(0, |stats| stats.items),
-                capacity: stats.as_ref().map_or(0, |stats| stats.capacity),
+                capacity: stats.as_ref().and_then(|stats| stats.capacity).unwrap_or(0),
                 fill_ratio: stats.as_ref().map_or(0.0, |stats| stats.fill_ratio),
                 expected_false_positive_rate: stats
                     .as_ref()
