@@ -41,6 +41,11 @@ pub enum Error {
         /// The bytes that were asked for.
         bytes: u64,
     },
+    /// Two filters can't be merged: they differ in what gives their bits a meaning.
+    Mismatch {
+        /// What they differ in.
+        field: &'static str,
+    },
     /// The secret is shorter than [`Secret::MIN_BYTES`](crate::Secret::MIN_BYTES).
     SecretTooShort {
         /// The length that was given, in bytes.
@@ -88,6 +93,11 @@ impl fmt::Display for Error {
                 "items asks for a filter of {bytes} bytes, which the allocator refused: give fewer \
                  items, a larger false_positive_rate, or the process more memory"
             ),
+            Self::Mismatch { field } => write!(
+                f,
+                "{field} differs between the two filters: give filters of the same plan whose \
+                 hashers have the same algorithm, secret and nonce"
+            ),
             Self::SecretTooShort { bytes } => write!(
                 f,
                 "secret has {bytes} bytes: give at least 16 random bytes (32 hexadecimal digits), \
@@ -126,6 +136,7 @@ mod tests {
             (Error::HashTooNarrow { items: 1, rate: 0.1 }, "false_positive_rate"),
             (Error::TooLarge { items: 1, rate: 0.1, bytes: 77 }, "items"),
             (Error::OutOfMemory { bytes: 77 }, "items"),
+            (Error::Mismatch { field: "plan" }, "plan"),
             (Error::SecretTooShort { bytes: 3 }, "secret"),
             (Error::SecretNotHex, "secret"),
             (Error::SecretNotInEnvironment { variable: "V".into() }, "secret"),

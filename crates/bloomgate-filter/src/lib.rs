@@ -50,12 +50,14 @@
 //! The encodings of keys, the hashes, the derivation of their keys and the layout are the same on
 //! every target and in every release; golden vectors in the tests hold them fast.
 
+mod block;
 mod bloom;
 mod error;
 mod hash;
 mod key;
 mod layout;
 mod membership;
+mod simd;
 pub mod sizing;
 mod tally;
 

@@ -1,6 +1,7 @@
 //! Tests of the filter.
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use proptest::prelude::*;
@@ -9,7 +10,7 @@ use super::*;
 use crate::hash::{Hash, Secret};
 use crate::sizing::Rate;
 
-const HASHES: [Hash; 2] = [Hash::SipHash13, Hash::Xxh3];
+const HASHES: [Hash; 3] = Hash::ALL;
 
 fn hasher(hash: Hash, secret: u8, nonce: u8) -> KeyedHasher {
     KeyedHasher::new(hash, &Secret::new(&[secret; 32]).unwrap(), &[nonce; 16])
@@ -25,8 +26,12 @@ fn filter(items: u64, rate: f64, hash: Hash) -> BloomFilter {
 
 /// The bits that are really set, by looking at all of them.
 fn popcount(filter: &BloomFilter) -> u64 {
+    words(filter).into_iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
+fn words(filter: &BloomFilter) -> Vec<u64> {
     let words = filter.blocks.iter().flat_map(|block| &block.0);
-    words.map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum()
+    words.map(|word| word.load(Ordering::Relaxed)).collect()
 }
 
 /// How many of `probes` pass.
@@ -271,7 +276,6 @@ fn c11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {
     for key in 0..KEYS {
         assert!(told.iter().any(|told| told[key]), "{key}");
     }
-    assert_eq!(filter.stats().fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
     assert!((0..KEYS as u64).all(|n| !filter.insert(&n.to_le_bytes())));
 }
 
@@ -326,17 +330,123 @@ fn the_trait_object_behaves_as_the_filter() {
     assert!(format!("{filter:?}").contains("redacted"));
 }
 
+#[test]
+fn c11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() {
+    // The fullest case for the vector load: one block, all bits contended.
+    let filter = filter(40, 0.01, Hash::Xxh3);
+    let done = AtomicU64::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 1..=20_000_u64 {
+                filter.insert(&n.to_le_bytes());
+                done.store(n, Ordering::Release);
+            }
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut seen = 0;
+                while seen < 20_000 {
+                    seen = done.load(Ordering::Acquire);
+                    assert!(seen == 0 || filter.contains(&seen.to_le_bytes()), "{seen}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_large_filter_is_judged_by_a_sample() {
+    let filter = filter(3_000_000, 0.01, Hash::Xxh3);
+    assert!(filter.blocks.len() < SAMPLE, "{}", filter.blocks.len());
+    let filter = self::filter(3_000_000, 0.0001, Hash::Xxh3);
+    assert!(filter.blocks.len() > SAMPLE, "{}", filter.blocks.len());
+    let mut inserted = 0_u64;
+    let mut before = filter.stats();
+    for target in [10, 1_000, 100_000, 1_000_000] {
+        let keys: Vec<_> = (inserted..target).map(u64::to_le_bytes).collect();
+        filter.insert_many(&keys);
+        inserted = target;
+        let stats = filter.stats();
+        assert!(stats.fill_ratio >= before.fill_ratio);
+        before = stats;
+        let distinct = stats.distinct.unwrap() as f64;
+        // Five deviations of a sample that holds this share of the keys.
+        let share = SAMPLE as f64 / filter.blocks.len() as f64;
+        let deviation = ((1.0 - share) / (target as f64 * share)).sqrt() + 0.001;
+        assert!((distinct / target as f64 - 1.0).abs() < 5.0 * deviation, "{distinct} {target}");
+    }
+}
+
+#[test]
+fn merging_makes_a_union() {
+    for hash in HASHES {
+        let (one, other) = (filter(1_000, 0.01, hash), filter(1_000, 0.01, hash));
+        (0..300_u64).for_each(|n| _ = one.insert(&n.to_le_bytes()));
+        (200..500_u64).for_each(|n| _ = other.insert(&n.to_le_bytes()));
+        let straight = filter(1_000, 0.01, hash);
+        (0..500_u64).for_each(|n| _ = straight.insert(&n.to_le_bytes()));
+        one.merge(&other).unwrap();
+        assert_eq!(words(&one), words(&straight));
+        assert_eq!(one.stats().items, 600);
+        assert_eq!(other.stats().items, 300);
+    }
+}
+
+#[test]
+fn a_filter_of_another_kind_is_not_merged_and_nothing_changes() {
+    let target = filter(1_000, 0.01, Hash::Xxh3);
+    target.insert(b"before");
+    let (bits, stats) = (words(&target), target.stats());
+    for (plan, hasher, field) in [
+        (plan(1_001, 0.01), hasher(Hash::Xxh3, 1, 2), "plan"),
+        (plan(1_000, 0.02), hasher(Hash::Xxh3, 1, 2), "plan"),
+        (plan(1_000, 0.01), hasher(Hash::Aes128, 1, 2), "hasher"),
+        (plan(1_000, 0.01), hasher(Hash::Xxh3, 9, 2), "hasher"),
+        (plan(1_000, 0.01), hasher(Hash::Xxh3, 1, 9), "hasher"),
+    ] {
+        let other = BloomFilter::new(plan, hasher).unwrap();
+        other.insert(b"stranger");
+        assert_eq!(target.merge(&other), Err(Error::Mismatch { field }));
+        assert_eq!((words(&target), target.stats()), (bits.clone(), stats));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn batches_do_what_single_calls_do(
+        inserted in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..150),
+        asked in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3), 0..150),
+        items in 0_u64..300,
+        hash in 0..HASHES.len(),
+    ) {
+        let (single, batch) = (filter(items, 0.1, HASHES[hash]), filter(items, 0.1, HASHES[hash]));
+        inserted.iter().for_each(|key| _ = single.insert(key));
+        batch.insert_many(&inserted);
+        prop_assert_eq!(words(&single), words(&batch));
+        prop_assert_eq!(single.stats(), batch.stats());
+        // What was in the vector before must not shine through.
+        let mut answers = vec![true; 3];
+        for keys in [&inserted, &asked] {
+            let expected: Vec<_> = keys.iter().map(|key| single.contains(key)).collect();
+            batch.contains_many(keys, &mut answers);
+            prop_assert_eq!(&answers, &expected);
+            let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let object: &dyn Membership = &batch;
+            object.contains_many(&slices, &mut answers);
+            prop_assert_eq!(&answers, &expected);
+        }
+    }
 
     #[test]
     fn no_member_is_denied(
         keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..200),
         items in 0_u64..300,
         rate in 1e-9..0.999,
-        xxh3: bool,
+        hash in 0..HASHES.len(),
     ) {
-        let filter = filter(items, rate, HASHES[usize::from(xxh3)]);
+        let filter = filter(items, rate, HASHES[hash]);
         for (at, key) in keys.iter().enumerate() {
             filter.insert(key);
             prop_assert!(keys[..=at].iter().all(|key| filter.contains(key)));

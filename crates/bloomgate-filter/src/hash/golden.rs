@@ -1,7 +1,8 @@
 //! Golden vectors of the keyed hashes.
 //!
 //! Computed by other implementations, none of them this crate: HKDF from Python's `hmac`,
-//! SipHash-1-3 from the paper, XXH3-128 from the reference C library 0.8.1. The secret is the bytes
+//! SipHash-1-3 from the paper, XXH3-128 from the reference C library 0.8.1, AES-128-CMAC from
+//! OpenSSL 3.0. The secret is the bytes
 //! 0 to 31, the nonce the bytes 100 to 115; byte `i` of the key of length `len` is
 //! `7 i + 13 len + 1` modulo 256. Each entry: length, block, bits.
 
@@ -82,6 +83,45 @@ pub(super) const XXH3: &[(usize, u64, u64)] = &[
 
 /// All lengths from 0 to 300 folded into one number.
 pub(super) const XXH3_FOLD: u64 = 0xa063_a91e_5674_a2fa;
+
+/// AES-128-CMAC.
+pub(super) const AES128: &[(usize, u64, u64)] = &[
+    (0, 0xa517_8235_58c2_8de5, 0x0672_3783_8513_8fa1),
+    (1, 0xbe7c_afa9_45f5_2b16, 0xb9fd_7538_555b_8f1f),
+    (2, 0xaad5_4712_b155_c52a, 0xd0f5_b1ca_3290_42d6),
+    (3, 0xec37_5975_b540_c346, 0xd317_f00b_dace_99e3),
+    (4, 0x2a6a_3bf0_b847_a005, 0x4659_7276_9efa_8373),
+    (5, 0x925b_7ce9_bf0b_fc48, 0xb4e7_915b_e41a_0c1e),
+    (7, 0x22f3_6acf_5647_7823, 0xb238_6671_5852_297d),
+    (8, 0x77d2_0848_32ac_ad02, 0xa56e_b10f_bc43_6b13),
+    (9, 0x4236_aab2_b6a8_ce87, 0x268e_c44f_d18f_70a7),
+    (12, 0xeb58_02b1_6580_8e59, 0x6b9a_4352_077c_d0dd),
+    (15, 0x16fd_cdba_d657_75a8, 0x1d19_11ae_7cb3_5dde),
+    (16, 0xae9e_f92d_2c04_6636, 0x67e9_8ae0_9e07_96e2),
+    (17, 0x2161_ea40_5f23_e750, 0x4e26_745f_6f15_8d3d),
+    (24, 0x3e73_e587_1858_45e4, 0x2bf8_c0d4_842f_7af1),
+    (31, 0x3045_e9a4_c32c_dbc2, 0x4ba0_13ef_ee3b_98d0),
+    (32, 0x6859_5e50_a9f1_53a0, 0xeb0f_5058_c019_1f2b),
+    (33, 0x69f1_0073_1711_a05d, 0x81ae_cbc2_6e13_88f4),
+    (48, 0x3c6a_7845_fba2_4e57, 0xd72b_a288_bced_0df3),
+    (64, 0x25ae_19f2_11c6_1e39, 0x1f05_b723_f74d_df4f),
+    (65, 0xa735_3680_4717_7e9c, 0x4491_320a_7027_e9b3),
+    (96, 0xf11f_64ea_7780_ab2f, 0x58fb_f2e5_d7b1_1009),
+    (127, 0x8526_ce72_3738_4a48, 0x07c2_74c9_895a_3c52),
+    (128, 0xf965_3085_6c31_030c, 0x51be_f9b7_918e_fb0c),
+    (129, 0x6d8c_e54f_90a3_00bb, 0xfa86_fbfe_e8ef_14ba),
+    (192, 0xa261_ae51_b663_6755, 0x6c2c_5a7f_b144_58d0),
+    (239, 0x58ca_f95b_aebf_6ed1, 0xe890_f61e_bdb6_5ed5),
+    (240, 0x721f_078b_d81e_64cd, 0x0d01_4759_cf46_0b2d),
+    (241, 0xdf45_a7d1_bbed_7548, 0xedae_b941_ec2b_b639),
+    (255, 0x60ff_040e_a5d8_91d5, 0xb2c8_fa7b_42f7_7868),
+    (256, 0x088a_c611_c674_0c82, 0xc9e9_1507_d646_90be),
+    (257, 0x56f1_2c61_4c41_7701, 0x28e4_5aee_57d0_2457),
+    (300, 0xad7d_7c99_5230_9da7, 0x5186_bff0_1bf0_d155),
+];
+
+/// All lengths from 0 to 300 folded into one number.
+pub(super) const AES128_FOLD: u64 = 0x6604_10d6_211c_613f;
 
 /// The fingerprint of the secret.
 pub(super) const FINGERPRINT: [u8; 8] = [0x8c, 0x32, 0x96, 0xd2, 0x35, 0x57, 0x4a, 0x4d];

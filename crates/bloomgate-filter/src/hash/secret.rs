@@ -71,11 +71,12 @@ impl Secret {
         }
     }
 
-    /// Makes a new secret of 32 bytes from the operating system's randomness.
+    /// Makes a new secret of 32 bytes from the operating system's randomness (feature `getrandom`).
     ///
     /// # Errors
     ///
     /// [`Error::NoRandomness`] if the operating system has none to give.
+    #[cfg(feature = "getrandom")]
     pub fn generate() -> Result<Self, Error> {
         let mut bytes = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *bytes)

@@ -41,6 +41,30 @@ fn c07_xxh3_agrees_with_other_implementations() {
 }
 
 #[test]
+fn c07_aes_agrees_with_other_implementations() {
+    check(Hash::Aes128, golden::AES128, golden::AES128_FOLD);
+}
+
+#[test]
+fn c07_aes_without_the_processors_instructions_agrees_with_other_implementations() {
+    let info = [LABEL.as_bytes(), Hash::Aes128.name().as_bytes()];
+    let portable = CmacKey::portable(&secret().derive(&NONCE, &info));
+    for &(len, block, bits) in golden::AES128 {
+        let tag = portable.tag(&key(len));
+        assert_eq!((tag as u64, (tag >> 64) as u64), (block, bits), "{len} bytes");
+    }
+}
+
+#[test]
+fn c07_siphash_agrees_with_the_usual_crate() {
+    for len in 0..=300 {
+        let (key, bytes) = ([len as u64 * 3, !(len as u64)], key(len));
+        let usual = siphasher::sip::SipHasher13::new_with_keys(key[0], key[1]).hash(&bytes);
+        assert_eq!(siphash13(key, &bytes), usual, "{len} bytes");
+    }
+}
+
+#[test]
 fn c07_the_fingerprint_of_a_secret_is_fixed() {
     assert_eq!(secret().fingerprint(), golden::FINGERPRINT);
     assert_ne!(Secret::new(&[1; 32]).unwrap().fingerprint(), golden::FINGERPRINT);
@@ -50,8 +74,9 @@ fn c07_the_fingerprint_of_a_secret_is_fixed() {
 fn c07_names_and_numbers_of_the_algorithms_are_fixed() {
     assert_eq!((Hash::SipHash13.id(), Hash::SipHash13.name()), (1, "siphash-1-3"));
     assert_eq!((Hash::Xxh3.id(), Hash::Xxh3.name()), (2, "xxh3-128"));
+    assert_eq!((Hash::Aes128.id(), Hash::Aes128.name()), (3, "aes-128-cmac"));
     for id in 0..=u8::MAX {
-        assert_eq!(Hash::from_id(id).map(Hash::id), (1..=2).contains(&id).then_some(id));
+        assert_eq!(Hash::from_id(id).map(Hash::id), (1..=3).contains(&id).then_some(id));
     }
 }
 
@@ -62,7 +87,7 @@ fn secret_nonce_and_algorithm_each_change_the_hash() {
         (got.block, got.bits)
     };
     let mut all = Vec::new();
-    for algorithm in [Hash::SipHash13, Hash::Xxh3] {
+    for algorithm in Hash::ALL {
         for secret in [[1_u8; 16].as_slice(), &[2; 16], &[1; 17], &[1; 200]] {
             for nonce in [[1; 16], [2; 16]] {
                 assert_eq!(hash(algorithm, secret, nonce), hash(algorithm, secret, nonce));
@@ -82,6 +107,19 @@ fn debug_tells_no_secret() {
     assert_eq!(format!("{:?}", secret()), "Secret(redacted)");
     assert_eq!(format!("{hasher:?}"), "KeyedHasher(xxh3-128, redacted)");
     assert_eq!(format!("{:?}", hasher.hash(b"key")), "KeyHash(redacted)");
+}
+
+#[test]
+fn a_hasher_tells_what_it_was_made_of_and_knows_its_like() {
+    let one = KeyedHasher::new(Hash::Aes128, &secret(), &NONCE);
+    assert_eq!((one.nonce(), one.secret_fingerprint()), (NONCE, secret().fingerprint()));
+    assert!(one.same_as(&KeyedHasher::new(Hash::Aes128, &secret(), &NONCE)));
+    let others = [
+        KeyedHasher::new(Hash::Xxh3, &secret(), &NONCE),
+        KeyedHasher::new(Hash::Aes128, &Secret::new(&[1; 32]).unwrap(), &NONCE),
+        KeyedHasher::new(Hash::Aes128, &secret(), &[0; 16]),
+    ];
+    assert!(others.iter().all(|other| !one.same_as(other)));
 }
 
 #[test]

@@ -51,10 +51,10 @@ pub(crate) struct GateSettings {
 
 impl Gate {
     /// A cache-line-blocked Bloom filter with a false-positive rate of 0.001, sized for twice the
-    /// rows that the source counts (at least 10,000), hashed with SipHash-1-3.
+    /// rows that the source counts (at least 10,000), hashed with AES-128-CMAC.
     #[must_use]
     pub fn bloom() -> Self {
-        Self { capacity: Capacity::Counted, rate: 0.001, hash: Hash::SipHash13, forced_open: false }
+        Self { capacity: Capacity::Counted, rate: 0.001, hash: Hash::Aes128, forced_open: false }
     }
 
     /// No gate: every request passes, and nothing is warmed. For tests and comparisons.
@@ -79,7 +79,8 @@ impl Gate {
         self
     }
 
-    /// The keyed hash. [`Hash::Xxh3`] is faster and makes no claim against adversaries: for key
+    /// The keyed hash. [`Hash::SipHash13`] is the better choice on processors without AES
+    /// instructions. [`Hash::Xxh3`] is the fastest and makes no claim against adversaries: for key
     /// spaces that strangers can't choose from.
     #[must_use]
     pub fn hash(mut self, hash: Hash) -> Self {

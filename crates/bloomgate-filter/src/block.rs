@@ -1,0 +1,85 @@
+//! One cache line of bits, shared by threads that set them and threads that look.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::layout::{WORDS, picks};
+
+#[cfg(test)]
+mod tests;
+
+/// A word of bits that threads share.
+///
+/// There is one in service, [`AtomicU64`]. The trait is there for a model checker's word, so that
+/// what it explores is the code below and not a copy of it.
+pub(crate) trait Word {
+    /// The bits that are set.
+    fn load(&self, order: Ordering) -> u64;
+
+    /// Sets the bits of `mask` and no others, in one indivisible step.
+    fn set(&self, mask: u64, order: Ordering);
+}
+
+impl Word for AtomicU64 {
+    #[inline]
+    fn load(&self, order: Ordering) -> u64 {
+        AtomicU64::load(self, order)
+    }
+
+    #[inline]
+    fn set(&self, mask: u64, order: Ordering) {
+        // What was there before is not asked for: that would turn one `lock or` into a loop around
+        // a compare-and-exchange.
+        self.fetch_or(mask, order);
+    }
+}
+
+/// 512 bits. Aligned so that they are one line of the cache, and never two.
+#[derive(Default)]
+#[repr(align(64))]
+pub(crate) struct Block<W = AtomicU64>(pub(crate) [W; WORDS]);
+
+impl<W: Word> Block<W> {
+    /// Sets the bits of a key, given as the `bits` of its hash. `true` if one of them was found 0.
+    #[inline]
+    pub(crate) fn insert(&self, bits: u64) -> bool {
+        let mut missing = 0;
+        for (word, mask) in picks(bits) {
+            let word = &self.0[word];
+            missing |= mask & !word.load(Ordering::Relaxed);
+            // An atomic or cannot lose bits that another thread sets in the same word.
+            //
+            // What is promised: a look that happens after this insert returned finds its bits.
+            // Coherence of each single atomic gives that already. Release here and acquire in
+            // `contains` add that whoever finds a key also sees what was done before it was
+            // inserted. They cost nothing on x86 and next to nothing elsewhere. There is no order
+            // among inserts of different threads, and an insert that is still running may be seen
+            // in part, which reads as "not yet".
+            word.set(mask, Ordering::Release);
+        }
+        missing != 0
+    }
+
+    /// Whether all bits of a key are set.
+    #[inline]
+    pub(crate) fn contains(&self, bits: u64) -> bool {
+        let mut missing = 0;
+        for (word, mask) in picks(bits) {
+            // All four words are always read: they share a cache line, and a branch that leaves
+            // early would be mispredicted more often than it saved anything.
+            missing |= mask & !self.0[word].load(Ordering::Acquire);
+        }
+        missing == 0
+    }
+
+    /// The number of bits that are set.
+    pub(crate) fn count_ones(&self) -> u32 {
+        self.0.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum()
+    }
+
+    /// Sets every bit that is set in `other`.
+    pub(crate) fn merge(&self, other: &Self) {
+        for (word, other) in self.0.iter().zip(&other.0) {
+            word.set(other.load(Ordering::Acquire), Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A model checker's view of a block: every order in which threads can meet in it.
+
+use std::sync::atomic::Ordering;
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::*;
+
+impl Word for loom::sync::atomic::AtomicU64 {
+    fn load(&self, order: Ordering) -> u64 {
+        self.load(order)
+    }
+
+    fn set(&self, mask: u64, order: Ordering) {
+        self.fetch_or(mask, order);
+    }
+}
+
+type Modelled = Block<loom::sync::atomic::AtomicU64>;
+
+/// Two keys that share every word, and in each word one of their two bits.
+const ONE: u64 = 0;
+const OTHER: u64 = (1 << 49) | (1 << 38) | (1 << 27) | (1 << 16);
+
+fn explore(check: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    // Three switches away from a thread that could go on show every known kind of race and keep
+    // the number of orders in the thousands.
+    model.preemption_bound = Some(3);
+    model.check(check);
+}
+
+#[test]
+fn the_keys_of_the_model_meet_in_every_word() {
+    for ((word, mask), (other_word, other_mask)) in picks(ONE).into_iter().zip(picks(OTHER)) {
+        assert_eq!(word, other_word);
+        assert_eq!((mask & other_mask).count_ones(), 1);
+    }
+}
+
+#[test]
+fn c11_in_no_order_do_two_inserts_lose_a_bit() {
+    explore(|| {
+        let block = Arc::new(Modelled::default());
+        let other = thread::spawn({
+            let block = Arc::clone(&block);
+            move || block.insert(OTHER)
+        });
+        let new = block.insert(ONE);
+        assert!(block.contains(ONE), "an insert that has returned is seen by its own thread");
+        assert!(other.join().unwrap() && new, "each had a bit that nobody else set");
+        assert!(block.contains(ONE) && block.contains(OTHER));
+    });
+}
+
+#[test]
+fn c11_in_no_order_are_all_told_that_a_new_key_was_there() {
+    explore(|| {
+        let block = Arc::new(Modelled::default());
+        let other = thread::spawn({
+            let block = Arc::clone(&block);
+            move || block.insert(ONE)
+        });
+        let new = block.insert(ONE);
+        assert!(other.join().unwrap() || new);
+    });
+}
+
+#[test]
+fn who_finds_a_key_sees_what_was_done_before_it_was_inserted() {
+    explore(|| {
+        let block = Arc::new(Modelled::default());
+        let row = Arc::new(loom::sync::atomic::AtomicU64::new(0));
+        let writer = thread::spawn({
+            let (block, row) = (Arc::clone(&block), Arc::clone(&row));
+            move || {
+                row.store(1, Ordering::Relaxed);
+                block.insert(ONE);
+            }
+        });
+        if block.contains(ONE) {
+            assert_eq!(row.load(Ordering::Relaxed), 1);
+        }
+        writer.join().unwrap();
+        assert!(block.contains(ONE), "an insert that happened before is seen");
+    });
+}
+
+#[test]
+fn c11_a_merge_loses_neither_its_own_bits_nor_those_of_an_insert() {
+    explore(|| {
+        let (target, source) = (Arc::new(Modelled::default()), Modelled::default());
+        source.insert(OTHER);
+        let writer = thread::spawn({
+            let target = Arc::clone(&target);
+            move || target.insert(ONE)
+        });
+        target.merge(&source);
+        writer.join().unwrap();
+        assert!(target.contains(ONE) && target.contains(OTHER));
+    });
+}

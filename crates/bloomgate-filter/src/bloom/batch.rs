@@ -1,0 +1,61 @@
+//! Many keys at once: the memory for later keys is on its way while earlier ones are tested.
+
+use super::{Block, BloomFilter, prefetch};
+
+/// Keys that are ahead of the one being tested: enough to hide the way to main memory behind the
+/// work on the others, few enough for the lines to wait in the nearest cache.
+const AHEAD: usize = 32;
+
+impl BloomFilter {
+    /// [`contains`](BloomFilter::contains) for each of `keys`: `answers` is emptied and then holds
+    /// one answer a key, in their order.
+    ///
+    /// ```
+    /// use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Rate, Secret};
+    ///
+    /// let hasher = KeyedHasher::new(Hash::Xxh3, &Secret::generate()?, &[7; 16]);
+    /// let filter = BloomFilter::new(Plan::new(10_000, Rate::new(0.001)?)?, hasher)?;
+    /// filter.insert_many(&[1_u64.to_le_bytes(), 2_u64.to_le_bytes()]);
+    ///
+    /// let mut answers = Vec::new();
+    /// filter.contains_many(&["1", "2"], &mut answers);
+    /// assert_eq!(answers, [false, false]); // texts are other keys than numbers
+    /// filter.contains_many(&[[2, 0, 0, 0, 0, 0, 0, 0]], &mut answers);
+    /// assert_eq!(answers, [true]);
+    /// # Ok::<(), bloomgate_filter::Error>(())
+    /// ```
+    pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K], answers: &mut Vec<bool>) {
+        answers.clear();
+        answers.reserve(keys.len());
+        self.each_chunk(keys, |places| self.probe.contains_each(places, answers));
+    }
+
+    /// [`insert`](BloomFilter::insert) for each of `keys`.
+    pub fn insert_many<K: AsRef<[u8]>>(&self, keys: &[K]) {
+        self.inserts.add(keys.len() as u64);
+        self.each_chunk(keys, |places| {
+            for (block, bits) in places {
+                block.insert(*bits);
+            }
+        });
+    }
+
+    /// Calls `work` with the places of `keys`, some at a time and in their order. The blocks of the
+    /// next ones have been asked for before.
+    fn each_chunk<K: AsRef<[u8]>>(&self, keys: &[K], mut work: impl FnMut(&[(&Block, u64)])) {
+        let nowhere = (&self.blocks[0], 0);
+        let (mut current, mut next) = ([nowhere; AHEAD], [nowhere; AHEAD]);
+        let mut filled = 0;
+        for chunk in keys.chunks(AHEAD) {
+            for (place, key) in next.iter_mut().zip(chunk) {
+                let hash = self.hash(key.as_ref());
+                *place = (self.block(hash), hash.bits);
+                prefetch(place.0);
+            }
+            work(&current[..filled]);
+            std::mem::swap(&mut current, &mut next);
+            filled = chunk.len();
+        }
+        work(&current[..filled]);
+    }
+}
