@@ -18,6 +18,7 @@
 //! - [`Secret`], [`enum@Hash`], [`KeyedHasher`], [`KeyHash`]: a specified hash under a key derived from a
 //!   secret and a nonce, so that nobody outside can compute what passes.
 //! - [`Rate`], [`Plan`]: how large a filter must be; see [`sizing`] for the formulas.
+//! - [`ClassicBloom`], [`ClassicPlan`]: the textbook filter, for reference.
 //! - [`BloomFilter`]: the filter. [`Membership`] and [`Stats`]: what all families of filters share.
 //! - [`Error`]: what can be wrong with a configuration.
 //!
@@ -52,6 +53,7 @@
 
 mod block;
 mod bloom;
+mod classic;
 mod error;
 mod hash;
 mod key;
@@ -62,8 +64,9 @@ pub mod sizing;
 mod tally;
 
 pub use bloom::BloomFilter;
+pub use classic::ClassicBloom;
 pub use error::Error;
 pub use hash::{Hash, KeyHash, KeyedHasher, Secret};
 pub use key::Key;
 pub use membership::{Family, Membership, Stats};
-pub use sizing::{Plan, Rate};
+pub use sizing::{ClassicPlan, Plan, Rate};

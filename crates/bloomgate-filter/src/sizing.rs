@@ -34,10 +34,12 @@
 use crate::error::Error;
 use crate::layout::{BLOCK_BITS, BLOCK_BYTES};
 
+mod classic;
 mod model;
 #[cfg(test)]
 mod tests;
 
+pub use classic::ClassicPlan;
 use model::{A, model_rate};
 
 /// 2^64, the number of values that the hash can take.

@@ -1,0 +1,271 @@
+//! The classic Bloom filter, as textbooks describe it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::Error;
+use crate::hash::{KeyHash, KeyedHasher};
+use crate::membership::{Family, Membership, Stats};
+use crate::sizing::ClassicPlan;
+
+mod positions;
+#[cfg(test)]
+mod tests;
+
+use positions::positions;
+
+/// The most words that [`ClassicBloom::stats`] looks at: 128 KiB, some tens of microseconds while
+/// they are in the processor's cache, about a millisecond from memory.
+const MOST_COUNTED: usize = 16_384;
+
+/// The textbook Bloom filter: m bits, of which every key sets up to k anywhere.
+///
+/// It is here to compare with. It has the smallest size a Bloom filter can have for a rate, and
+/// nearly every bit of a lookup is another cache line; [`BloomFilter`](crate::BloomFilter) takes a
+/// few percent more memory and one line. Lookups and inserts take `&self`, from any number of
+/// threads, without locks. There is no removal.
+///
+/// *Promise.* A [`contains`](ClassicBloom::contains) that happens after an
+/// [`insert`](ClassicBloom::insert) of the same key returned is `true`, always. An absent key
+/// passes at the [`expected_rate`](ClassicPlan::expected_rate) of the plan.
+///
+/// # The bits of a key
+///
+/// They are part of every stored filter and never change. From a hash whose 64-bit halves are `a`
+/// (SipHash: its output; XXH3: the upper half) and `b` (SipHash: the second mixing of
+/// [`Hash`](crate::Hash); XXH3: the lower half), the k positions p₀, p₁ … among m bits are, with
+/// all sums and products modulo 2^64 except where a product is shifted:
+///
+/// ```text
+/// xᵢ = mix(a + i · (b | 1))                    i = 0 … k − 1
+/// mix(z):  z = (z ^ (z >> 30)) · 0xBF58476D1CE4E5B9
+///          z = (z ^ (z >> 27)) · 0x94D049BB133111EB
+///          z ^ (z >> 31)
+/// pᵢ = (xᵢ · m) >> 64                          except that
+/// p₁ = (x₁ · (m − 1)) >> 64, plus 1 if that is p₀ or more
+/// ```
+///
+/// The xᵢ are what the generator SplitMix64 puts out (Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", 2014; the constants are Stafford's variant 13) from a seed and
+/// an increment that are the key's own. The usual "double hashing", pᵢ = a + i · b modulo m, is
+/// cheaper, but its positions hang together: two keys that agree in the first two agree in all,
+/// which sets a floor to the rate, and some steps return to the first position at once. p₁ is
+/// chosen among the bits that p₀ left, so that a key sets at least two bits if k is at least 2. Position p is bit p mod 64, counted from
+/// the least significant, of word p / 64.
+///
+/// ```
+/// use bloomgate_filter::{ClassicBloom, ClassicPlan, Hash, KeyedHasher, Rate, Secret};
+///
+/// let hasher = KeyedHasher::new(Hash::Xxh3, &Secret::generate()?, &[7; 16]);
+/// let filter = ClassicBloom::new(ClassicPlan::new(10_000, Rate::new(0.001)?)?, hasher)?;
+/// filter.insert(b"present");
+/// assert!(filter.contains(b"present"));
+/// assert_eq!(filter.stats().hashes, 10);
+/// # Ok::<(), bloomgate_filter::Error>(())
+/// ```
+pub struct ClassicBloom {
+    /// As many as the plan's bits need. The spare bits of the last one are always 0.
+    words: Box<[AtomicU64]>,
+    hasher: KeyedHasher,
+    plan: ClassicPlan,
+    inserts: AtomicU64,
+}
+
+impl ClassicBloom {
+    /// An empty filter of the size of `plan`, hashing with `hasher`.
+    ///
+    /// Allocates `plan.bytes()` at once and writes zeros to all of it. Some operating systems grant
+    /// more memory than they have and only fail when it is written to; where that matters, compare
+    /// `plan.bytes()` with a limit of your own first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`] if the allocator refuses.
+    pub fn new(plan: ClassicPlan, hasher: KeyedHasher) -> Result<Self, Error> {
+        let refused = Error::OutOfMemory { bytes: plan.bytes() };
+        let Ok(count) = usize::try_from(plan.words()) else {
+            return Err(refused);
+        };
+        let mut words = Vec::new();
+        if words.try_reserve_exact(count).is_err() {
+            return Err(refused);
+        }
+        words.resize_with(count, AtomicU64::default);
+        Ok(Self { words: words.into_boxed_slice(), hasher, plan, inserts: AtomicU64::new(0) })
+    }
+
+    /// The filter that was stored as `words` after `inserts` inserts.
+    ///
+    /// `None` unless there are exactly the words that `plan` needs, with the spare bits of the last
+    /// one 0.
+    #[cfg_attr(not(test), expect(dead_code, reason = "stored filters are not read yet"))]
+    pub(crate) fn from_words(
+        plan: ClassicPlan,
+        hasher: KeyedHasher,
+        inserts: u64,
+        words: Vec<u64>,
+    ) -> Option<Self> {
+        let spare = plan.bits().wrapping_neg() % 64;
+        let last = *words.last()?;
+        if words.len() as u64 != plan.words() || u64::from(last.leading_zeros()) < spare {
+            return None;
+        }
+        let words = words.into_iter().map(AtomicU64::new).collect();
+        Some(Self { words, hasher, plan, inserts: AtomicU64::new(inserts) })
+    }
+
+    /// The words of the filter, each read at the moment it is asked for.
+    ///
+    /// While others insert, the copy holds every key whose insert had returned before the first
+    /// word was read, and perhaps parts of later ones.
+    #[cfg_attr(not(test), expect(dead_code, reason = "filters are not stored yet"))]
+    pub(crate) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.words.iter().map(|word| word.load(Ordering::Acquire))
+    }
+
+    /// Adds `key`, given as canonical bytes. `true` if that set a bit which was 0.
+    ///
+    /// The answer is advice, no more: `false` may be said of a key that was never added, and
+    /// `true` to two threads that add the same key at once. Does not allocate.
+    #[inline]
+    pub fn insert(&self, key: &[u8]) -> bool {
+        self.insert_hash(self.hash(key))
+    }
+
+    /// Whether `key`, given as canonical bytes, may have been added; `false` is certain.
+    ///
+    /// Does not allocate. Stops at the first bit that is 0, so that absent keys are answered
+    /// sooner than present ones.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: &[u8]) -> bool {
+        self.contains_hash(self.hash(key))
+    }
+
+    /// [`insert`](ClassicBloom::insert) for a hash made by [`hash`](ClassicBloom::hash).
+    #[inline]
+    pub fn insert_hash(&self, hash: KeyHash) -> bool {
+        let mut is_new = false;
+        for (word, mask) in self.places(hash) {
+            // An atomic or cannot lose bits that another thread sets in the same word. Release
+            // here and acquire in `contains` let whoever finds a key also see what was done before
+            // it was inserted.
+            is_new |= word.fetch_or(mask, Ordering::Release) & mask == 0;
+        }
+        self.inserts.fetch_add(1, Ordering::Relaxed);
+        is_new
+    }
+
+    /// [`contains`](ClassicBloom::contains) for a hash made by [`hash`](ClassicBloom::hash).
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: KeyHash) -> bool {
+        self.places(hash).all(|(word, mask)| word.load(Ordering::Acquire) & mask != 0)
+    }
+
+    /// The hash of `key` under this filter's hasher.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
+        self.hasher.hash(key)
+    }
+
+    /// Adds all that is in `other`, as if every insert into it had been made here as well.
+    ///
+    /// Costs one pass over both. Inserts that run in `other` meanwhile may or may not come along.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Mismatch`] if the plans differ, or the algorithm, secret or nonce of the hashers;
+    /// `self` is then as it was.
+    pub fn merge(&self, other: &Self) -> Result<(), Error> {
+        if self.plan != other.plan {
+            return Err(Error::Mismatch { field: "plan" });
+        }
+        if !self.hasher.same_as(&other.hasher) {
+            return Err(Error::Mismatch { field: "hasher" });
+        }
+        for (word, from) in self.words.iter().zip(&other.words) {
+            word.fetch_or(from.load(Ordering::Acquire), Ordering::Release);
+        }
+        self.inserts.fetch_add(other.inserts.load(Ordering::Relaxed), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The figures of the filter.
+    ///
+    /// Bits are counted when they are asked for: all of them in filters of up to 2^20, in larger
+    /// ones those of a fixed sample of at least 8,192 words, spread evenly. A sample is off by some
+    /// thousandths of a half-full filter's items, and by more, relatively, in one that is almost
+    /// empty. Costs at most about a millisecond. The fill never goes down from one call to the next.
+    pub fn stats(&self) -> Stats {
+        let fill_ratio = self.fill_ratio();
+        Stats {
+            items: self.inserts.load(Ordering::Relaxed),
+            distinct: self.plan.estimated_items(fill_ratio),
+            capacity: Some(self.plan.items()),
+            bytes: self.plan.bytes(),
+            hashes: self.plan.hashes(),
+            fill_ratio,
+            expected_false_positive_rate: self.plan.expected_rate(self.plan.items()),
+            present_false_positive_rate: self.plan.rate_at_fill(fill_ratio),
+        }
+    }
+
+    /// The plan that gave the filter its size.
+    pub fn plan(&self) -> &ClassicPlan {
+        &self.plan
+    }
+
+    /// The hasher that places keys in this filter.
+    pub fn hasher(&self) -> &KeyedHasher {
+        &self.hasher
+    }
+
+    /// The word and the bit in it of each position of `hash`.
+    fn places(&self, hash: KeyHash) -> impl Iterator<Item = (&AtomicU64, u64)> {
+        positions(hash, self.plan.bits(), self.plan.hashes())
+            .map(|at| (&self.words[(at / 64) as usize], 1 << (at % 64)))
+    }
+
+    /// The share of set bits among those that are counted.
+    fn fill_ratio(&self) -> f64 {
+        // One word in `step`; because they are always the same, the share can only grow.
+        let step = self.words.len().div_ceil(MOST_COUNTED);
+        let (mut set, mut counted) = (0, 0);
+        for at in (0..self.words.len()).step_by(step) {
+            set += u64::from(self.words[at].load(Ordering::Relaxed).count_ones());
+            // The last word has spare bits that no key can set.
+            counted += (self.plan.bits() - at as u64 * 64).min(64);
+        }
+        set as f64 / counted as f64
+    }
+}
+
+impl Membership for ClassicBloom {
+    fn contains(&self, key: &[u8]) -> bool {
+        ClassicBloom::contains(self, key)
+    }
+
+    fn insert(&self, key: &[u8]) -> bool {
+        ClassicBloom::insert(self, key)
+    }
+
+    fn stats(&self) -> Stats {
+        ClassicBloom::stats(self)
+    }
+
+    fn family(&self) -> Family {
+        Family::Classic
+    }
+}
+
+impl fmt::Debug for ClassicBloom {
+    /// Size and figures; the bits and the key stay out of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClassicBloom")
+            .field("plan", &self.plan)
+            .field("hasher", &self.hasher)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}

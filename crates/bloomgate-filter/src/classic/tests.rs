@@ -1,0 +1,390 @@
+//! Tests of the classic filter.
+
+use std::sync::Barrier;
+use std::thread;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::hash::{Hash, Secret};
+use crate::sizing::Rate;
+
+const HASHES: [Hash; 2] = [Hash::SipHash13, Hash::Xxh3];
+
+fn hasher(hash: Hash, secret: u8, nonce: u8) -> KeyedHasher {
+    KeyedHasher::new(hash, &Secret::new(&[secret; 32]).unwrap(), &[nonce; 16])
+}
+
+fn plan(items: u64, rate: f64) -> ClassicPlan {
+    ClassicPlan::new(items, Rate::new(rate).unwrap()).unwrap()
+}
+
+fn filter(items: u64, rate: f64, hash: Hash) -> ClassicBloom {
+    ClassicBloom::new(plan(items, rate), hasher(hash, 1, 2)).unwrap()
+}
+
+/// The share of bits that are really set, by looking at all of them.
+fn true_fill(filter: &ClassicBloom) -> f64 {
+    let set: u64 = filter.words().map(|word| u64::from(word.count_ones())).sum();
+    set as f64 / filter.plan().bits() as f64
+}
+
+/// How many of `probes` pass.
+fn passing<K: AsRef<[u8]>>(filter: &ClassicBloom, probes: impl Iterator<Item = K>) -> u64 {
+    probes.filter(|key| filter.contains(key.as_ref())).count() as u64
+}
+
+/// Whether chance explains `passed` of `probes` at `rate`: within five deviations of the mean.
+fn is_chance(passed: u64, probes: u64, rate: f64) -> bool {
+    let mean = probes as f64 * rate;
+    (passed as f64 - mean).abs() <= 5.0 * (mean * (1.0 - rate)).sqrt()
+}
+
+#[test]
+fn c01_a_filter_for_no_items_works() {
+    for hash in HASHES {
+        let filter = filter(0, 0.01, hash);
+        assert_eq!(passing(&filter, (0..10_000).map(u64::to_le_bytes)), 0);
+        assert!(filter.insert(b"a"));
+        assert!(filter.contains(b"a"));
+        assert!(!filter.contains(b"b"));
+        assert!(passing(&filter, (0..10_000).map(u64::to_le_bytes)) <= 200);
+        let stats = filter.stats();
+        assert_eq!((stats.items, stats.capacity, stats.bytes), (1, Some(0), 8));
+        assert_eq!(stats.expected_false_positive_rate, 0.0);
+    }
+}
+
+/// Inserts 100,000 keys of one shape, then probes the next 200,000 of the same shape, for both
+/// hashes and both usual rates.
+fn rates_hold<K: AsRef<[u8]>>(shape: impl Fn(u64) -> K) {
+    const ITEMS: u64 = 100_000;
+    const PROBES: u64 = 200_000;
+    for (hash, rate) in HASHES.into_iter().flat_map(|hash| [(hash, 0.01), (hash, 0.001)]) {
+        let filter = filter(ITEMS, rate, hash);
+        for n in 1..=ITEMS {
+            filter.insert(shape(n).as_ref());
+        }
+        let passed = passing(&filter, (ITEMS + 1..=ITEMS + PROBES).map(&shape));
+        let expected = filter.stats().expected_false_positive_rate;
+        let name = hash.name();
+        assert!(is_chance(passed, PROBES, expected), "{name} at {rate}: {passed}");
+        assert!(passed as f64 <= 1.2 * rate * PROBES as f64, "{name} at {rate}: {passed}");
+        assert_eq!(passing(&filter, (1..=1_000).map(&shape)), 1_000);
+    }
+}
+
+#[test]
+fn c04_c05_the_rate_holds_for_sequential_integers() {
+    rates_hold(i64_le);
+}
+
+#[test]
+fn c05_the_rate_holds_for_big_endian_integers() {
+    rates_hold(u64::to_be_bytes);
+}
+
+#[test]
+fn c05_the_rate_holds_for_decimal_strings() {
+    rates_hold(|n| n.to_string());
+}
+
+#[test]
+fn c05_the_rate_holds_for_prefixed_strings() {
+    rates_hold(|n| format!("user:{n}"));
+}
+
+#[test]
+fn c05_the_rate_holds_for_uuids() {
+    rates_hold(uuid_v7);
+}
+
+fn i64_le(n: u64) -> [u8; 8] {
+    (n as i64).to_le_bytes()
+}
+
+/// A UUID of version 7 in the manner of a database: milliseconds, then a counter within them.
+fn uuid_v7(n: u64) -> [u8; 16] {
+    let clock = (1_760_000_000_000 + n / 10) << 16 | 0x7000 | (n % 10);
+    let random = 0x8000_0000_0000_0000 | (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2);
+    (u128::from(clock) << 64 | u128::from(random)).to_be_bytes()
+}
+
+#[test]
+#[ignore = "forty million probes: half a minute in release, far longer in debug"]
+fn deep_c04_the_classic_filter_keeps_a_rate_of_one_in_a_million() {
+    const PROBES: u64 = 20_000_000;
+    for hash in HASHES {
+        let filter = filter(100_000, 1e-6, hash);
+        for n in 0..100_000_u64 {
+            filter.insert(&n.to_le_bytes());
+        }
+        let passed = passing(&filter, (1 << 32..(1 << 32) + PROBES).map(u64::to_le_bytes));
+        println!("{}: {passed} of {PROBES} pass", hash.name());
+        assert!(passed <= 40, "{} {passed}", hash.name());
+    }
+}
+
+#[test]
+fn c05_a_filter_of_one_key_knows_only_that_key() {
+    for hash in HASHES {
+        let filter = filter(1, 1e-9, hash);
+        filter.insert(&0_u64.to_le_bytes());
+        assert!(passing(&filter, (1..=1_000_000).map(u64::to_le_bytes)) <= 1);
+    }
+}
+
+#[test]
+fn c06_an_overfull_filter_denies_no_member_and_admits_its_state() {
+    let filter = filter(5_000, 0.01, Hash::SipHash13);
+    let mut before = filter.stats();
+    assert_eq!(
+        (before.items, before.fill_ratio, before.present_false_positive_rate),
+        (0, 0.0, 0.0)
+    );
+    for n in 0..100_000_u64 {
+        filter.insert(&n.to_le_bytes());
+        if n % 5_000 == 4_999 {
+            let now = filter.stats();
+            assert!(now.fill_ratio >= before.fill_ratio && now.fill_ratio <= 1.0);
+            assert!(now.present_false_positive_rate >= before.present_false_positive_rate);
+            assert!(now.present_false_positive_rate <= 1.0);
+            before = now;
+        }
+    }
+    assert_eq!(passing(&filter, (0..100_000).map(u64::to_le_bytes)), 100_000);
+    assert_eq!((before.items, before.capacity), (100_000, Some(5_000)));
+    let truth = passing(&filter, (1 << 40..(1 << 40) + 20_000).map(u64::to_le_bytes)) as f64 / 2e4;
+    assert!(truth > 0.9 && (before.present_false_positive_rate - truth).abs() < 0.02);
+}
+
+#[test]
+fn c06_a_filter_with_every_bit_set_says_so() {
+    // 96 bits: the last word has spare bits, which must not count as unset.
+    let filter = filter(10, 0.01, Hash::Xxh3);
+    assert_eq!(filter.plan().bits(), 96);
+    for n in 0..2_000_u64 {
+        filter.insert(&n.to_le_bytes());
+    }
+    let stats = filter.stats();
+    assert_eq!((stats.fill_ratio, stats.present_false_positive_rate), (1.0, 1.0));
+    assert_eq!(stats.distinct, None);
+    assert!(!filter.insert(b"never seen, yet nothing is new"));
+    assert_eq!(filter.words().collect::<Vec<_>>(), [u64::MAX, u64::MAX >> 32]);
+}
+
+#[test]
+fn c06_the_estimate_counts_distinct_keys() {
+    for hash in HASHES {
+        let filter = filter(10_000, 0.001, hash);
+        assert_eq!(filter.stats().distinct, Some(0));
+        for step in 1..=15_u64 {
+            for n in (step - 1) * 1_000..step * 1_000 {
+                filter.insert(&n.to_le_bytes());
+                filter.insert(&n.to_le_bytes());
+            }
+            let stats = filter.stats();
+            let distinct = step as f64 * 1_000.0;
+            let estimate = stats.distinct.unwrap() as f64;
+            assert!((estimate / distinct - 1.0).abs() < 0.05, "{estimate} for {distinct}");
+            assert_eq!((stats.items, stats.fill_ratio), (step * 2_000, true_fill(&filter)));
+        }
+    }
+}
+
+#[test]
+fn c06_the_sample_of_a_large_filter_tells_its_fill() {
+    let plan = plan(1_000_000, 0.01);
+    // One word in ten is looked at.
+    let step = plan.words().div_ceil(MOST_COUNTED as u64);
+    assert_eq!((step, plan.words().div_ceil(step)), (10, 14_977));
+
+    let filter = ClassicBloom::new(plan, hasher(Hash::Xxh3, 1, 2)).unwrap();
+    let mut before = 0.0;
+    for step in 0..4_u64 {
+        for n in step * 20_000..(step + 1) * 20_000 {
+            filter.insert(&n.to_le_bytes());
+        }
+        let (fill, truth) = (filter.stats().fill_ratio, true_fill(&filter));
+        assert!((fill / truth - 1.0).abs() < 0.03, "{fill} for {truth}");
+        assert!(fill > before);
+        before = fill;
+    }
+    for word in &filter.words {
+        word.store(u64::MAX, Ordering::Relaxed);
+    }
+    filter.words[plan.words() as usize - 1].store(u64::MAX >> 29, Ordering::Relaxed);
+    assert_eq!((filter.stats().fill_ratio, filter.stats().distinct), (1.0, None));
+}
+
+#[test]
+fn c11_sixteen_threads_lose_no_bits() {
+    const EACH: u64 = 5_000;
+    // Half the planned size, so that threads meet in the same words all the time.
+    let filter = filter(40_000, 0.01, Hash::Xxh3);
+    let barrier = Barrier::new(16);
+    thread::scope(|scope| {
+        for thread in 0..16 {
+            let (filter, barrier) = (&filter, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for n in thread * EACH..(thread + 1) * EACH {
+                    filter.insert(&n.to_le_bytes());
+                    // What this thread inserted, this thread sees at once.
+                    assert!(filter.contains(&n.to_le_bytes()));
+                }
+            });
+        }
+    });
+    assert_eq!(passing(&filter, (0..16 * EACH).map(u64::to_le_bytes)), 16 * EACH);
+    assert_eq!(filter.stats().items, 16 * EACH);
+    // The bits are those that one thread would have set.
+    let alone = self::filter(40_000, 0.01, Hash::Xxh3);
+    (0..16 * EACH).for_each(|n| _ = alone.insert(&n.to_le_bytes()));
+    assert!(alone.words().eq(filter.words()));
+}
+
+#[test]
+fn c11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {
+    const KEYS: usize = 1_000;
+    // Large enough that no key finds all its bits set by others.
+    let filter = filter(1_000_000, 1e-6, Hash::SipHash13);
+    let barrier = Barrier::new(16);
+    let told: Vec<Vec<bool>> = thread::scope(|scope| {
+        let work = || {
+            barrier.wait();
+            (0..KEYS as u64).map(|n| filter.insert(&n.to_le_bytes())).collect()
+        };
+        let threads: Vec<_> = (0..16).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for key in 0..KEYS {
+        assert!(told.iter().any(|told| told[key]), "{key}");
+    }
+    assert!((0..KEYS as u64).all(|n| !filter.insert(&n.to_le_bytes())));
+}
+
+#[test]
+fn merging_adds_the_keys_of_the_other() {
+    let [even, odd, both] = [(); 3].map(|()| filter(2_000, 0.001, Hash::SipHash13));
+    for n in 0..1_000_u64 {
+        if n % 2 == 0 { &even } else { &odd }.insert(&n.to_le_bytes());
+        both.insert(&n.to_le_bytes());
+    }
+    even.merge(&odd).unwrap();
+    assert!(even.words().eq(both.words()));
+    assert_eq!(even.stats(), both.stats());
+    assert_eq!(odd.stats().items, 500);
+    assert_eq!(passing(&even, (0..1_000).map(u64::to_le_bytes)), 1_000);
+}
+
+#[test]
+fn c11_what_is_inserted_before_a_merge_is_found_after_it_while_others_insert() {
+    let (target, source) = (filter(20_000, 0.01, Hash::Xxh3), filter(20_000, 0.01, Hash::Xxh3));
+    (0..5_000_u64).for_each(|n| _ = source.insert(&n.to_le_bytes()));
+    thread::scope(|scope| {
+        scope.spawn(|| (5_000..10_000_u64).for_each(|n| _ = source.insert(&n.to_le_bytes())));
+        scope.spawn(|| (10_000..15_000_u64).for_each(|n| _ = target.insert(&n.to_le_bytes())));
+        target.merge(&source).unwrap();
+        assert_eq!(passing(&target, (0..5_000).map(u64::to_le_bytes)), 5_000);
+    });
+    assert_eq!(passing(&target, (10_000..15_000).map(u64::to_le_bytes)), 5_000);
+}
+
+#[test]
+fn filters_that_differ_are_not_merged() {
+    let target = filter(100, 0.01, Hash::SipHash13);
+    target.insert(b"a");
+    let (before, figures) = (target.words().collect::<Vec<_>>(), target.stats());
+
+    let same = plan(100, 0.01);
+    for (plan, hasher, field) in [
+        (plan(101, 0.01), hasher(Hash::SipHash13, 1, 2), "plan"),
+        (plan(100, 0.001), hasher(Hash::SipHash13, 1, 2), "plan"),
+        (same, hasher(Hash::Xxh3, 1, 2), "hasher"),
+        (same, hasher(Hash::SipHash13, 9, 2), "hasher"),
+        (same, hasher(Hash::SipHash13, 1, 9), "hasher"),
+    ] {
+        let other = ClassicBloom::new(plan, hasher).unwrap();
+        (0..50_u64).for_each(|n| _ = other.insert(&n.to_le_bytes()));
+        assert_eq!(target.merge(&other), Err(Error::Mismatch { field }));
+        assert!(target.words().eq(before.iter().copied()));
+        assert_eq!(target.stats(), figures);
+    }
+}
+
+#[test]
+fn c07_a_filter_made_from_copied_words_is_the_same_filter() {
+    for hash in HASHES {
+        let original = filter(1_000, 0.01, hash);
+        (0..1_000_u64).for_each(|n| _ = original.insert(&n.to_le_bytes()));
+        let words = original.words().collect();
+        let copy =
+            ClassicBloom::from_words(*original.plan(), hasher(hash, 1, 2), 1_000, words).unwrap();
+        assert_eq!(copy.stats(), original.stats());
+        assert_eq!(passing(&copy, (0..1_000).map(u64::to_le_bytes)), 1_000);
+        assert!(!copy.insert(&5_u64.to_le_bytes()));
+    }
+}
+
+#[test]
+fn c10_words_that_the_plan_does_not_fit_are_refused() {
+    let plan = plan(10, 0.01);
+    let from = |words: &[u64]| {
+        ClassicBloom::from_words(plan, hasher(Hash::Xxh3, 1, 2), 0, words.to_vec()).is_some()
+    };
+    assert_eq!(plan.bits(), 96);
+    assert!(from(&[0, 0]) && from(&[u64::MAX, u64::MAX >> 32]));
+    for words in [&[][..], &[0], &[0, 0, 0], &[0, 1 << 32], &[0, 1 << 63]] {
+        assert!(!from(words), "{words:?}");
+    }
+    // A plan whose bits fill its words, and one that no memory holds.
+    let rate = Rate::new(0.01).unwrap();
+    let full = ClassicPlan::stored(1, rate, 64, 1).unwrap();
+    let huge = ClassicPlan::stored(1, rate, u64::MAX, 1).unwrap();
+    let from = |plan| ClassicBloom::from_words(plan, hasher(Hash::Xxh3, 1, 2), 0, vec![u64::MAX]);
+    assert!(from(full).is_some() && from(huge).is_none());
+}
+
+#[test]
+fn memory_that_is_not_there_is_an_error() {
+    let plan = plan(1 << 58, 0.6);
+    let error = ClassicBloom::new(plan, hasher(Hash::Xxh3, 1, 1)).unwrap_err();
+    assert_eq!(error, Error::OutOfMemory { bytes: plan.bytes() });
+}
+
+#[test]
+fn the_trait_object_behaves_as_the_filter() {
+    let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, Hash::SipHash13));
+    assert!(!filter.contains(b"a"));
+    assert!(filter.insert(b"a"));
+    filter.insert_many(&[b"b", b"c"]);
+    let mut answers = vec![true; 9];
+    filter.contains_many(&[b"a", b"absent", b"c"], &mut answers);
+    assert_eq!(answers, [true, false, true]);
+    let stats = filter.stats();
+    assert_eq!((stats.items, stats.hashes, filter.family()), (3, 7, Family::Classic));
+    assert!(format!("{filter:?}").contains("redacted"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_member_is_denied(
+        keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..100),
+        items in 0_u64..300,
+        rate in 1e-9..0.999,
+        xxh3: bool,
+    ) {
+        let filter = filter(items, rate, HASHES[usize::from(xxh3)]);
+        for (at, key) in keys.iter().enumerate() {
+            filter.insert(key);
+            prop_assert!(keys[..=at].iter().all(|key| filter.contains(key)));
+        }
+        prop_assert!(keys.iter().all(|key| filter.contains_hash(filter.hash(key))));
+        let stats = filter.stats();
+        prop_assert_eq!((stats.items, stats.fill_ratio), (keys.len() as u64, true_fill(&filter)));
+        prop_assert!((0.0..=1.0).contains(&stats.present_false_positive_rate));
+    }
+}
