@@ -1,6 +1,7 @@
 //! The `bloomgate` command: reads the command line and hands over to a subcommand.
 
 mod attack;
+mod plan;
 
 use std::process::ExitCode;
 
@@ -20,11 +21,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Plan(plan::Args),
     Attack(attack::Args),
 }
 
 fn main() -> ExitCode {
     match Cli::parse().command {
+        Command::Plan(args) => plan::run(&args),
         Command::Attack(args) => attack::run(&args),
     }
 }

@@ -32,7 +32,7 @@
 //! bit: every target computes the same plan.
 
 use crate::error::Error;
-use crate::layout::{BLOCK_BITS, BLOCK_BYTES};
+use crate::layout::{BITS_PER_KEY, BLOCK_BITS, BLOCK_BYTES};
 
 mod classic;
 mod model;
@@ -163,6 +163,11 @@ impl Plan {
     /// The size in bytes, counters not included.
     pub const fn bytes(&self) -> u64 {
         self.blocks * BLOCK_BYTES
+    }
+
+    /// The number of bits a key sets, the same in every plan.
+    pub const fn hashes(&self) -> u32 {
+        BITS_PER_KEY
     }
 
     /// Bits per planned item; for a plan of no items, the bits of its one block.
