@@ -1,33 +1,42 @@
-//! Keyed membership filters: a cache-line-blocked Bloom filter over atomics, sized by its own
-//! measured rate.
+//! Membership filters: exact where that is possible, one cache line a lookup where it isn't.
 //!
-//! A membership filter answers "is this key in the set?" from a few bits a key. *No* is certain;
-//! *yes* is wrong for a chosen share of absent keys. This crate holds the filters behind bloomgate's
-//! gate. It is synchronous, knows no network and has no unsafe code of its own.
+//! A membership filter answers "is this key in the set?". *No* is certain, always. What *yes* is
+//! worth, and what it costs, depends on the family:
+//!
+//! | | keys | *yes* is wrong for | memory |
+//! |---|---|---|---|
+//! | [`BloomFilter`] | any | a chosen share of absent keys | 10.1 bits a key at 1 %, 15.7 at 0.1 % |
+//! | [`Bitmap`] | integers | none | 1.05 bits a key if they are dense, 16 at one in a hundred |
+//! | [`ExactSet`] | any, a few thousand | none | the keys themselves |
+//! | [`ClassicBloom`] | any | a chosen share of absent keys | 9.6 bits a key at 1 %, 14.4 at 0.1 % |
+//!
+//! The first three are what bloomgate's gate is made of; the last is the textbook filter, there to
+//! compare with. All are filled through `&self` from any number of threads while others read, and
+//! reads never wait. The crate is synchronous and knows no network.
 //!
 //! # The way of a key
 //!
 //! ```text
 //! key ──canonical bytes──▶ keyed hash ──block, bits──▶ layout ──words, masks──▶ filter ──▶ bool
-//!  key                      hash, secret               (private)                bloom
-//!                                                          ▲ size
-//!                                          items, rate ──▶ sizing
+//!  key        │             hash, secret               (private)                bloom
+//!             │                                            ▲ size
+//!             │                            items, rate ──▶ sizing
+//!             └──────────────────────────────────────────▶ bitmap, exact ──────────────▶ bool
 //! ```
 //!
 //! - [`Key`]: the one injective encoding of a key as bytes.
 //! - [`Secret`], [`enum@Hash`], [`KeyedHasher`], [`KeyHash`]: a specified hash under a key derived from a
 //!   secret and a nonce, so that nobody outside can compute what passes.
 //! - [`Rate`], [`Plan`]: how large a filter must be; see [`sizing`] for the formulas.
-//! - [`ClassicBloom`], [`ClassicPlan`]: the textbook filter, for reference.
-//! - [`BloomFilter`]: the filter. [`Membership`] and [`Stats`]: what all families of filters share.
-//! - [`Error`]: what can be wrong with a configuration.
+//! - [`Membership`], [`Stats`], [`Family`]: what the families have in common.
+//! - [`Error`]: what can go wrong before a filter exists.
 //!
 //! ```
 //! use bloomgate_filter::{BloomFilter, Hash, Key, KeyedHasher, Plan, Rate, Secret};
 //!
 //! // One secret for all instances; another nonce for each generation of the filter.
 //! let secret = Secret::generate()?;
-//! let hasher = KeyedHasher::new(Hash::SipHash13, &secret, b"generation no. 1");
+//! let hasher = KeyedHasher::new(Hash::Aes128, &secret, b"generation no. 1");
 //!
 //! // A million ids, one absent id in a thousand may pass.
 //! let filter = BloomFilter::new(Plan::new(1_000_000, Rate::new(0.001)?)?, hasher)?;
@@ -42,30 +51,41 @@
 //!
 //! # The layout
 //!
-//! A block has 64 bytes: eight words, in four pairs. A key takes one word of each pair and sets two
-//! different bits in it. One cache line a lookup, and 10.1 bits a key at a rate of 1 %, 15.7 at 0.1 %
-//! (the classic Bloom filter, one cache line a *bit*, needs 9.6 and 14.4).
+//! Of the Bloom filter: a block has 64 bytes, which are eight words, in four pairs. A key takes one
+//! word of each pair and sets two different bits in it. So a lookup fetches one cache line, where the
+//! classic filter fetches one for every bit.
+//!
+//! # Unsafe code
+//!
+//! Vector and AES instructions of x86-64, in one folder, `simd`, which says why each use is sound.
+//! They are used where the processor has them. Everything has a portable twin that the tests compare
+//! it with and that gives the same answers.
 //!
 //! # What is stable
 //!
 //! The encodings of keys, the hashes, the derivation of their keys and the layout are the same on
 //! every target and in every release; golden vectors in the tests hold them fast.
 
+mod bitmap;
 mod block;
 mod bloom;
 mod classic;
 mod error;
+mod exact;
 mod hash;
 mod key;
 mod layout;
 mod membership;
 mod simd;
 pub mod sizing;
+mod table;
 mod tally;
 
+pub use bitmap::Bitmap;
 pub use bloom::BloomFilter;
 pub use classic::ClassicBloom;
 pub use error::Error;
+pub use exact::ExactSet;
 pub use hash::{Hash, KeyHash, KeyedHasher, Secret};
 pub use key::Key;
 pub use membership::{Family, Membership, Stats};

@@ -1,0 +1,247 @@
+//! The sorted body of a bitmap, fixed but for the bits of its pages.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::directory::{Directory, PackedPlace, Place};
+use super::page::{self, PAGE_BITS, Page};
+
+/// The most ids that a chunk keeps as an array. At 4096 an array is as large as a page.
+pub(super) const MOST_IN_ARRAY: usize = 4096;
+
+/// The fewest ids that the overlay takes before they are merged into the base.
+const LEAST_OVERLAY: usize = 1024;
+
+/// The overlay may hold one id for so many chunks and ids in arrays. Merging copies those, so that a
+/// set which grows by inserts copies about 17 of them in all for each that it ends up with.
+const BASE_PER_OVERLAY: usize = 16;
+
+/// The chunk of an id, and its position within the chunk.
+#[inline]
+pub(super) fn split(id: u64) -> (u64, u16) {
+    (id >> 16, id as u16)
+}
+
+/// Ids by chunk. A chunk with up to [`MOST_IN_ARRAY`] ids is a sorted array, one after the other in
+/// a single allocation; a chunk with more is a page.
+///
+/// A base is made anew to change it, except that bits are set in its pages in place. Every base
+/// made from it has *the same* pages, so that such a bit can't miss the new base.
+pub(super) struct Base {
+    directory: Directory,
+    chunks: usize,
+    arrays: Box<[u16]>,
+    pages: Box<[Arc<Page>]>,
+}
+
+/// The ids of one chunk.
+pub(super) enum Chunk<'a> {
+    /// Their positions, ascending, at least one.
+    Array(&'a [u16]),
+    /// Their bits.
+    Page(&'a Arc<Page>),
+}
+
+impl Base {
+    /// A base of `ids`, which are strictly ascending.
+    pub(super) fn from_ids(ids: &[u64]) -> Self {
+        let mut builder = Builder::with_room_for(0, ids.len(), 0);
+        for of_chunk in ids.chunk_by(|a, b| split(*a).0 == split(*b).0) {
+            let start = builder.arrays.len();
+            builder.arrays.extend(of_chunk.iter().map(|&id| split(id).1));
+            builder.close_array(split(of_chunk[0]).0, start);
+        }
+        builder.finish()
+    }
+
+    /// The ids of chunk `number`, if it has any.
+    #[inline]
+    pub(super) fn chunk(&self, number: u64) -> Option<Chunk<'_>> {
+        self.directory.get(number).map(|place| self.at(place))
+    }
+
+    /// Every chunk in ascending order of the numbers.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (u64, Chunk<'_>)> {
+        self.directory.iter().map(|(number, place)| (number, self.at(place)))
+    }
+
+    #[inline]
+    fn at(&self, place: Place) -> Chunk<'_> {
+        match place {
+            Place::Page(index) => Chunk::Page(&self.pages[index]),
+            Place::Array { start, len } => Chunk::Array(&self.arrays[start..start + len]),
+        }
+    }
+
+    /// A base with the ids of both, and how many of `other`'s ids were not here.
+    ///
+    /// The pages of this base are in the new one too and get the bits of `other` at once. Pages of
+    /// `other` are copied: what is inserted into `other` later does not belong here.
+    pub(super) fn union(&self, other: &Base) -> (Base, u64) {
+        let mut builder = Builder::with_room_for(
+            self.chunks.max(other.chunks),
+            self.arrays.len() + other.arrays.len(),
+            self.pages.len() + other.pages.len(),
+        );
+        let mut new = 0;
+        let mut own = self.chunks().peekable();
+        let mut others = other.chunks().peekable();
+        loop {
+            // Which side has the lower number; a side that has ended counts as the highest.
+            let side = match (own.peek(), others.peek()) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((a, _)), Some((b, _))) => a.cmp(b),
+            };
+            let left = own.next_if(|_| side.is_le());
+            let right = others.next_if(|_| side.is_ge());
+            new += builder.push_union(left, right);
+        }
+        (builder.finish(), new)
+    }
+
+    /// How many ids the overlay may hold before it is merged into this base.
+    pub(super) fn overlay_room(&self) -> usize {
+        ((self.arrays.len() + self.chunks) / BASE_PER_OVERLAY).max(LEAST_OVERLAY)
+    }
+
+    /// Places for ids: the bits of pages and the entries of arrays.
+    pub(super) fn places(&self) -> u64 {
+        self.pages.len() as u64 * PAGE_BITS + self.arrays.len() as u64
+    }
+
+    /// Bytes on the heap, constant time.
+    pub(super) fn bytes(&self) -> u64 {
+        // A page is one allocation, headed by the two counters of its `Arc`.
+        let page = size_of::<Page>() + 2 * size_of::<usize>();
+        let pages = size_of_val(&*self.pages) + self.pages.len() * page;
+        self.directory.bytes() + (size_of_val(&*self.arrays) + pages) as u64
+    }
+}
+
+/// Puts a base together from chunks in strictly ascending order.
+#[derive(Default)]
+pub(super) struct Builder {
+    chunks: Vec<(u64, PackedPlace)>,
+    arrays: Vec<u16>,
+    pages: Vec<Arc<Page>>,
+}
+
+impl Builder {
+    fn with_room_for(chunks: usize, in_arrays: usize, pages: usize) -> Self {
+        Self {
+            chunks: Vec::with_capacity(chunks),
+            arrays: Vec::with_capacity(in_arrays),
+            pages: Vec::with_capacity(pages),
+        }
+    }
+
+    /// The number of the last chunk.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.chunks.last().map(|&(number, _)| number)
+    }
+
+    /// Adds a chunk of these positions: at least one, strictly ascending.
+    pub(super) fn push_array(&mut self, number: u64, positions: &[u16]) {
+        let start = self.arrays.len();
+        self.arrays.extend_from_slice(positions);
+        self.close_array(number, start);
+    }
+
+    /// Adds a chunk of this page.
+    pub(super) fn push_page(&mut self, number: u64, page: Arc<Page>) {
+        self.push(number, Place::Page(self.pages.len()));
+        self.pages.push(page);
+    }
+
+    /// Makes what was put into the arrays from `start` on a chunk; a page if it is too many.
+    fn close_array(&mut self, number: u64, start: usize) {
+        let len = self.arrays.len() - start;
+        if len <= MOST_IN_ARRAY {
+            self.push(number, Place::Array { start, len });
+        } else {
+            let page = Page::from_positions(&self.arrays[start..]);
+            self.arrays.truncate(start);
+            self.push_page(number, Arc::new(page));
+        }
+    }
+
+    /// Adds the union of two chunks of the same number, either of which may be missing, and counts
+    /// the ids that are only in `right`. A page in `left` stays the same page.
+    fn push_union(
+        &mut self,
+        left: Option<(u64, Chunk<'_>)>,
+        right: Option<(u64, Chunk<'_>)>,
+    ) -> u64 {
+        match (left, right) {
+            (None, None) => 0,
+            (Some((number, Chunk::Page(page))), right) => {
+                let new = match right {
+                    None => 0,
+                    Some((_, Chunk::Page(right))) => page.insert_words(&right.words()),
+                    Some((_, Chunk::Array(right))) => {
+                        right.iter().map(|&position| u64::from(page.insert(position))).sum()
+                    }
+                };
+                self.push_page(number, Arc::clone(page));
+                new
+            }
+            (Some((number, Chunk::Array(left))), None) => {
+                self.push_array(number, left);
+                0
+            }
+            (None, Some((number, Chunk::Array(right)))) => {
+                self.push_array(number, right);
+                right.len() as u64
+            }
+            (Some((number, Chunk::Array(left))), Some((_, Chunk::Array(right)))) => {
+                let start = self.arrays.len();
+                merge_sorted(left, right, &mut self.arrays);
+                let new = self.arrays.len() - start - left.len();
+                self.close_array(number, start);
+                new as u64
+            }
+            (left, Some((number, Chunk::Page(right)))) => {
+                // What is new is what the copy holds beyond `left`, not what `right` holds by now.
+                let words = right.words();
+                let page = Page::from_words(&words);
+                let mut new = page::count(&words);
+                if let Some((_, Chunk::Array(left))) = left {
+                    new -= left.iter().filter(|&&position| !page.insert(position)).count() as u64;
+                }
+                self.push_page(number, Arc::new(page));
+                new
+            }
+        }
+    }
+
+    fn push(&mut self, number: u64, place: Place) {
+        self.chunks.push((number, PackedPlace::pack(place)));
+    }
+
+    /// The base.
+    pub(super) fn finish(self) -> Base {
+        Base {
+            directory: Directory::new(&self.chunks),
+            chunks: self.chunks.len(),
+            arrays: self.arrays.into_boxed_slice(),
+            pages: self.pages.into_boxed_slice(),
+        }
+    }
+}
+
+/// Appends the union of two strictly ascending slices to `out`, strictly ascending.
+fn merge_sorted(mut left: &[u16], mut right: &[u16], out: &mut Vec<u16>) {
+    while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right) {
+        out.push(*a.min(b));
+        if a <= b {
+            left = left_rest;
+        }
+        if b <= a {
+            right = right_rest;
+        }
+    }
+    out.extend_from_slice(left);
+    out.extend_from_slice(right);
+}

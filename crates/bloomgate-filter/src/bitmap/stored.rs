@@ -1,0 +1,90 @@
+//! The chunks of a bitmap in the form that snapshots carry.
+
+use std::sync::Arc;
+
+use super::Bitmap;
+use super::base::{Base, Builder, Chunk, MOST_IN_ARRAY};
+use super::directory::CHUNKS;
+use super::page::{self, PAGE_WORDS, Page};
+
+/// The ids of a bitmap at one moment, for writing them out.
+pub(crate) struct Capture(Arc<Base>);
+
+/// The ids of one chunk, which are `chunk << 16 | position`.
+pub(crate) enum StoredChunk<'a> {
+    /// Positions, strictly ascending, 1 to 4096 of them.
+    Array(&'a [u16]),
+    /// A bit for each position, the least significant of the first word for 0. More than 4096 are
+    /// set.
+    Page(Box<[u64; PAGE_WORDS]>),
+}
+
+impl Bitmap {
+    /// All ids that were in when the call began, and perhaps some that came later.
+    ///
+    /// Merges the overlay as [`compact`](Bitmap::compact) does. Foreign keys are not among the ids:
+    /// see [`has_foreign_keys`](Bitmap::has_foreign_keys).
+    pub(crate) fn capture(&self) -> Capture {
+        let _turn = self.turn();
+        Capture(Arc::clone(self.publish_compacted().base()))
+    }
+}
+
+impl Capture {
+    /// Number and ids of each chunk, in strictly ascending order. Copies one page at a time.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = (u64, StoredChunk<'_>)> {
+        self.0.chunks().map(|(number, chunk)| match chunk {
+            Chunk::Array(positions) => (number, StoredChunk::Array(positions)),
+            Chunk::Page(page) => (number, StoredChunk::Page(Box::new(page.words()))),
+        })
+    }
+}
+
+/// Makes a bitmap of chunks that are given in strictly ascending order.
+///
+/// Whatever a chunk holds it is safe to push: what could not have come from a
+/// [`Capture`] is refused.
+#[derive(Default)]
+pub(crate) struct BitmapBuilder {
+    base: Builder,
+    ids: u64,
+}
+
+impl BitmapBuilder {
+    /// Adds an array. `false`, and nothing added, unless `chunk` is below 2^48 and above the last
+    /// one, and there are 1 to 4096 positions, strictly ascending.
+    #[must_use]
+    pub(crate) fn push_array(&mut self, chunk: u64, positions: &[u16]) -> bool {
+        let ascending = positions.windows(2).all(|pair| pair[0] < pair[1]);
+        let valid =
+            self.is_next(chunk) && (1..=MOST_IN_ARRAY).contains(&positions.len()) && ascending;
+        if valid {
+            self.base.push_array(chunk, positions);
+            self.ids += positions.len() as u64;
+        }
+        valid
+    }
+
+    /// Adds a page. `false`, and nothing added, unless `chunk` is below 2^48 and above the last
+    /// one, and more than 4096 bits are set.
+    #[must_use]
+    pub(crate) fn push_page(&mut self, chunk: u64, words: &[u64; PAGE_WORDS]) -> bool {
+        let ids = page::count(words);
+        let valid = self.is_next(chunk) && ids > MOST_IN_ARRAY as u64;
+        if valid {
+            self.base.push_page(chunk, Arc::new(Page::from_words(words)));
+            self.ids += ids;
+        }
+        valid
+    }
+
+    /// The bitmap, with each id counted as one insert. `foreign` tells whether keys that are no
+    /// integers were in the set.
+    pub(crate) fn finish(self, foreign: bool) -> Bitmap {
+        Bitmap::of(self.base.finish(), self.ids, foreign)
+    }
+
+    fn is_next(&self, chunk: u64) -> bool {
+        chunk < CHUNKS && self.base.last().is_none_or(|last| last < chunk)
+    }
+}

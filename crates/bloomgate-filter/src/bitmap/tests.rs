@@ -1,0 +1,592 @@
+//! Tests of the bitmap.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::stored::{BitmapBuilder, StoredChunk};
+use super::*;
+use crate::membership::{Family, Membership};
+
+/// Ids at the ends of the range, of signed numbers, and of chunks.
+const CORNERS: [u64; 10] = [
+    0,
+    1,
+    65_535,
+    65_536,
+    131_071,
+    i64::MAX as u64,
+    i64::MIN as u64,
+    u64::MAX - 65_536,
+    u64::MAX - 65_535,
+    u64::MAX,
+];
+
+/// The ids of a capture, in the order in which it gives them.
+fn captured(bitmap: &Bitmap) -> Vec<u64> {
+    let mut ids = Vec::new();
+    for (chunk, stored) in bitmap.capture().chunks() {
+        let first = chunk << 16;
+        match stored {
+            StoredChunk::Array(positions) => {
+                ids.extend(positions.iter().map(|&position| first | u64::from(position)));
+            }
+            StoredChunk::Page(words) => {
+                for (word, mut bits) in (0..).zip(*words) {
+                    while bits != 0 {
+                        ids.push(first | word << 6 | u64::from(bits.trailing_zeros()));
+                        bits &= bits - 1;
+                    }
+                }
+            }
+        }
+    }
+    ids
+}
+
+fn of(ids: impl IntoIterator<Item = u64>) -> Bitmap {
+    let bitmap = Bitmap::new();
+    for id in ids {
+        bitmap.insert_id(id);
+    }
+    bitmap
+}
+
+/// A bitmap that was loaded with `count` ids from `first` on, all of one chunk.
+fn loaded(first: u64, count: u16) -> Bitmap {
+    let start = first as u16;
+    let positions: Vec<u16> = (start..start + count).collect();
+    let mut builder = BitmapBuilder::default();
+    assert!(builder.push_array(first >> 16, &positions));
+    builder.finish(false)
+}
+
+#[test]
+fn c01_an_empty_set_holds_nothing_and_takes_its_first_id() {
+    for id in CORNERS {
+        let bitmap = Bitmap::default();
+        assert!(bitmap.is_empty() && CORNERS.iter().all(|&id| !bitmap.contains_id(id)));
+        let stats = bitmap.stats();
+        assert_eq!((stats.items, stats.distinct, stats.fill_ratio), (0, Some(0), 0.0));
+        assert!(bitmap.insert_id(id));
+        assert!(!bitmap.insert_id(id));
+        bitmap.compact();
+        assert!(!bitmap.insert_id(id));
+        assert!(CORNERS.iter().all(|&other| bitmap.contains_id(other) == (other == id)));
+        assert!(!bitmap.is_empty());
+        let stats = bitmap.stats();
+        assert_eq!((stats.items, stats.distinct, stats.fill_ratio), (3, Some(1), 1.0));
+        assert_eq!((stats.capacity, stats.hashes), (None, 0));
+        assert_eq!(stats.expected_false_positive_rate, 0.0);
+        assert_eq!(stats.present_false_positive_rate, 0.0);
+    }
+}
+
+#[test]
+fn keys_are_ids_in_little_endian_bytes() {
+    let bitmap = Bitmap::new();
+    assert!(bitmap.insert(&(-2_i64).to_le_bytes()));
+    assert!(bitmap.contains_id(u64::MAX - 1));
+    assert!(bitmap.contains(&(u64::MAX - 1).to_le_bytes()));
+    assert!(!bitmap.contains(&2_i64.to_le_bytes()));
+}
+
+#[test]
+fn ranges_of_every_length_hold_just_their_ids() {
+    let most = if cfg!(miri) { 40 } else { 2049 };
+    // From 0, around the end of the range, around the least signed number, across a chunk's border.
+    for first in [0, u64::MAX - 999, i64::MIN as u64 - 1_000, 65_536 - 7] {
+        let bitmap = Bitmap::new();
+        for count in 1..=most {
+            let last = first.wrapping_add(count - 1);
+            assert!(bitmap.insert_id(last));
+            assert!(bitmap.contains_id(first) && bitmap.contains_id(last));
+            assert!(!bitmap.contains_id(first.wrapping_sub(1)));
+            assert!(!bitmap.contains_id(last.wrapping_add(1)));
+            assert_eq!(bitmap.len(), count);
+            if count % 16 == 0 {
+                assert!((0..count).all(|n| bitmap.contains_id(first.wrapping_add(n))), "{count}");
+            }
+        }
+        let mut expected: Vec<_> = (0..most).map(|n| first.wrapping_add(n)).collect();
+        expected.sort_unstable();
+        assert_eq!(captured(&bitmap), expected);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too many ids")]
+fn an_array_becomes_a_page_beyond_4096_ids_and_loses_none() {
+    for (count, page) in [(4095, false), (4096, false), (4097, true), (4098, true)] {
+        // Every third id, so that a page isn't full.
+        let bitmap = of((0..count).map(|n| n * 3));
+        let chunks: Vec<_> = bitmap.capture().chunks().map(|(number, _)| number).collect();
+        assert_eq!(chunks, [0]);
+        let stored = bitmap.capture();
+        let is_page = stored.chunks().all(|(_, chunk)| matches!(chunk, StoredChunk::Page(_)));
+        assert_eq!(is_page, page, "{count}");
+        assert_eq!(captured(&bitmap), (0..count).map(|n| n * 3).collect::<Vec<_>>());
+        assert!((0..count * 3).all(|id| bitmap.contains_id(id) == (id % 3 == 0)));
+        let places = if page { 65_536.0 } else { count as f64 };
+        assert_eq!(bitmap.stats().fill_ratio, count as f64 / places);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too many ids")]
+fn a_page_takes_ids_in_place_and_counts_each_once() {
+    let bitmap = of(0..5_000);
+    bitmap.compact();
+    let bytes = bitmap.bytes();
+    assert!((5_000..65_536).all(|id| bitmap.insert_id(id)));
+    assert!((0..65_536).all(|id| !bitmap.insert_id(id)));
+    assert_eq!((bitmap.len(), bitmap.bytes()), (65_536, bytes));
+    assert_eq!(bitmap.stats().items, 5_000 + 2 * 65_536 - 5_000);
+    assert_eq!(bitmap.stats().fill_ratio, 1.0);
+    assert!(!bitmap.contains_id(65_536));
+}
+
+#[test]
+fn an_insert_through_an_old_state_reaches_the_new_one() {
+    let bitmap = of(0..5_000);
+    bitmap.compact();
+    let old = bitmap.state.load_full();
+    // A new base is published while somebody still has the old one in hand.
+    (0..2_000).for_each(|n| _ = bitmap.insert_id((n << 16) + 70_000));
+    bitmap.compact();
+    assert!(!Arc::ptr_eq(&old, &bitmap.state.load_full()));
+    assert_eq!(old.insert_in_place(60_000), Some(true));
+    assert!(bitmap.contains_id(60_000));
+    bitmap.merge(&loaded(1 << 40, 9));
+    assert_eq!(old.insert_in_place(60_001), Some(true));
+    assert!(bitmap.contains_id(60_001));
+}
+
+#[test]
+fn an_old_state_without_the_page_defers_to_the_new_one() {
+    let bitmap = loaded(0, 4_096);
+    let old = bitmap.state.load_full();
+    bitmap.insert_id(4_096);
+    bitmap.compact();
+    assert_eq!(old.insert_in_place(5_000), None);
+    assert!(bitmap.add_in_turn(5_000));
+    assert!(bitmap.contains_id(5_000) && !old.contains(5_000));
+    // Nothing waits in the overlay: it went into the page.
+    assert_eq!(captured(&bitmap).last(), Some(&5_000));
+    assert!(!bitmap.add_in_turn(5_000));
+}
+
+#[test]
+fn ids_wait_in_the_overlay_until_they_are_merged_and_are_found_all_the_while() {
+    let bitmap = Bitmap::new();
+    let ids: Vec<u64> = (0..if cfg!(miri) { 1_100 } else { 10_000 }).map(|n| n * 9_973).collect();
+    for (at, &id) in ids.iter().enumerate() {
+        assert!(bitmap.insert_id(id));
+        assert!(!bitmap.insert_id(id));
+        assert!(
+            bitmap.contains_id(id)
+                && bitmap.contains_id(ids[at / 2])
+                && !bitmap.contains_id(id + 1)
+        );
+    }
+    assert!(ids.iter().all(|&id| bitmap.contains_id(id)));
+    // Without `compact`, few of the ids wait: most have been sorted in.
+    assert!(bitmap.stats().fill_ratio > 0.6, "{:?}", bitmap.stats());
+    bitmap.compact();
+    assert_eq!(bitmap.stats().fill_ratio, 1.0);
+    assert!(ids.iter().all(|&id| bitmap.contains_id(id) && !bitmap.contains_id(id + 1)));
+    assert_eq!(bitmap.len(), ids.len() as u64);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too many ids")]
+fn a_union_holds_the_ids_of_both_whatever_they_are_stored_in() {
+    // For each side: nothing, an overlay, an array, a page.
+    let sides = |offset: u64| {
+        let array = loaded(offset, 3_000);
+        let page = of((0..5_000).map(|n| n * 2 + offset));
+        page.compact();
+        [Bitmap::new(), of([offset, offset + 8]), array, page]
+    };
+    for left in 0..4 {
+        for (right, other) in sides(900).iter().enumerate() {
+            let (own, others) = (&sides(100)[left], captured(other));
+            let expected: BTreeSet<_> = captured(own).into_iter().chain(others.clone()).collect();
+            own.merge(other);
+            assert_eq!(own.len(), expected.len() as u64, "{left} {right}");
+            assert!(expected.iter().all(|&id| own.contains_id(id)), "{left} {right}");
+            assert_eq!(captured(own), expected.into_iter().collect::<Vec<_>>());
+            // The other set is as it was, and the two don't share pages.
+            own.insert_id(60_000);
+            assert_eq!(captured(other), others);
+            assert_eq!(other.len(), others.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn a_set_merged_into_itself_is_unchanged() {
+    let bitmap = of((0..6_000).chain([u64::MAX]));
+    bitmap.merge(&bitmap);
+    assert_eq!(bitmap.len(), 6_001);
+    assert_eq!(captured(&bitmap), (0..6_000).chain([u64::MAX]).collect::<Vec<_>>());
+}
+
+#[test]
+fn once_a_foreign_key_was_inserted_no_foreign_key_is_denied() {
+    let foreign: [&[u8]; 4] = [b"", b"1234567", b"123456789", &[0; 16]];
+    for key in foreign {
+        let bitmap = of([5]);
+        assert!(foreign.iter().all(|key| !bitmap.contains(key)));
+        assert!(bitmap.insert(key));
+        assert!(!bitmap.insert(key));
+        assert!(bitmap.has_foreign_keys() && foreign.iter().all(|key| bitmap.contains(key)));
+        // Integers stay exact.
+        assert!(bitmap.contains_id(5) && !bitmap.contains_id(6));
+        assert_eq!((bitmap.len(), bitmap.stats().items), (1, 3));
+        let other = Bitmap::new();
+        other.merge(&bitmap);
+        assert!(other.contains(key));
+    }
+    let bitmap = Bitmap::new();
+    bitmap.insert_many(&[b"text"]);
+    assert!(bitmap.contains(b"other") && !bitmap.is_empty());
+    assert!(BitmapBuilder::default().finish(true).contains(b"text"));
+}
+
+#[test]
+fn the_trait_object_behaves_as_the_set() {
+    let set: Arc<dyn Membership> = Arc::new(Bitmap::new());
+    let keys = [1_u64, 2, u64::MAX].map(u64::to_le_bytes);
+    assert!(set.insert(&keys[0]));
+    set.insert_many(&[&keys[1], &keys[1]]);
+    let mut answers = vec![true; 9];
+    set.contains_many(&[&keys[0], &keys[2], &keys[1], b"text"], &mut answers);
+    assert_eq!(answers, [true, false, true, false]);
+    assert_eq!(
+        (set.family(), set.stats().distinct, set.stats().items),
+        (Family::Bitmap, Some(2), 3)
+    );
+    assert!(format!("{set:?}").contains("distinct: Some(2)"));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too many ids")]
+fn memory_is_about_a_bit_for_dense_ids_and_two_bytes_for_sparse_ones() {
+    let bits = |count: u64, id: fn(u64) -> u64| {
+        let bitmap = of((0..count).map(id));
+        bitmap.compact();
+        assert_eq!(bitmap.len(), count);
+        (bitmap.bytes() * 8) as f64 / count as f64
+    };
+    // On both sides of 0, in whole chunks.
+    let dense = bits(1 << 18, |n| n.wrapping_sub(1 << 17));
+    assert!(dense < 1.01, "{dense}");
+    let gaps = bits(100_000, |n| n * 100);
+    assert!((16.0..17.0).contains(&gaps), "{gaps}");
+    let one_a_chunk = bits(50_000, |n| n << 16);
+    assert!((80.0..81.0).contains(&one_a_chunk), "{one_a_chunk}");
+    let far_apart = bits(50_000, |n| n << 32);
+    assert!((144.0..145.0).contains(&far_apart), "{far_apart}");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too many ids")]
+fn a_million_dense_ids_take_at_most_1_2_bits_each_even_before_they_are_compacted() {
+    let bitmap = of(1..=1_000_000);
+    assert!(bitmap.bytes() * 8 < 1_200_000, "{}", bitmap.bytes());
+    bitmap.compact();
+    assert!(bitmap.bytes() * 8 < 1_060_000, "{}", bitmap.bytes());
+}
+
+#[test]
+fn c10_chunks_that_no_bitmap_can_have_are_refused() {
+    let ascending: Vec<u16> = (0..=4_096).collect();
+    let words = |count: usize| {
+        let mut words = [0; 1024];
+        (0..count).for_each(|at| words[at / 64] |= 1 << (at % 64));
+        words
+    };
+    let mut builder = BitmapBuilder::default();
+    assert!(!builder.push_array(5, &[]));
+    assert!(!builder.push_array(5, &[2, 2]));
+    assert!(!builder.push_array(5, &[2, 1]));
+    assert!(!builder.push_array(5, &ascending));
+    assert!(!builder.push_array(1 << 48, &[1]));
+    assert!(!builder.push_page(5, &words(4_096)));
+    assert!(!builder.push_page(1 << 48, &words(5_000)));
+    assert!(builder.push_array(5, &ascending[..4_096]));
+    for chunk in [0, 4, 5] {
+        assert!(!builder.push_array(chunk, &[1]));
+        assert!(!builder.push_page(chunk, &words(5_000)));
+    }
+    assert!(builder.push_page(6, &words(4_097)));
+    assert!(!builder.push_array(6, &[1]));
+    assert!(builder.push_array((1 << 48) - 1, &[65_535]));
+    assert!(!builder.push_array(u64::MAX, &[1]));
+    let bitmap = builder.finish(false);
+    assert_eq!(bitmap.len(), 4_096 + 4_097 + 1);
+    assert_eq!(captured(&bitmap).len(), 4_096 + 4_097 + 1);
+    assert!(
+        bitmap.contains_id(u64::MAX) && bitmap.contains_id(5 << 16) && !bitmap.has_foreign_keys()
+    );
+}
+
+const THREADS: u64 = if cfg!(miri) { 3 } else { 16 };
+
+/// `THREADS` threads insert `each` ids into `bitmap` while two readers check that whatever was
+/// announced is contained, and one thread compacts without end.
+fn race(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
+    let before = bitmap.len();
+    let announced: Vec<_> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
+    let counts = || announced.iter().map(|count| count.load(Ordering::Acquire)).collect::<Vec<_>>();
+    let barrier = Barrier::new(THREADS as usize + 3);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (announced, id, barrier) = (&announced[thread as usize], &id, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for n in 0..each {
+                    assert!(bitmap.insert_id(id(n * THREADS + thread)));
+                    announced.store(n + 1, Ordering::Release);
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                barrier.wait();
+                for round in 0.. {
+                    let seen = counts();
+                    for (thread, &count) in (0..).zip(&seen).filter(|(_, count)| **count > 0) {
+                        for n in [count - 1, round % count] {
+                            assert!(bitmap.contains_id(id(n * THREADS + thread)), "{n} {thread}");
+                        }
+                    }
+                    if seen.iter().all(|&count| count == each) {
+                        break;
+                    }
+                    thread::yield_now();
+                }
+            });
+        }
+        scope.spawn(|| {
+            barrier.wait();
+            while counts().iter().any(|&count| count < each) {
+                bitmap.compact();
+                thread::yield_now();
+            }
+        });
+    });
+    assert!((0..THREADS * each).all(|n| bitmap.contains_id(id(n))));
+    assert_eq!(bitmap.len(), before + THREADS * each);
+    assert_eq!(captured(bitmap).len() as u64, bitmap.len());
+}
+
+#[test]
+fn c11_what_was_announced_is_contained_while_arrays_become_pages() {
+    let few = cfg!(miri);
+    // One chunk after another is filled, each from the overlay over an array to a page.
+    let (bitmap, each) = if few { (loaded(0, 4_090), 8) } else { (Bitmap::new(), 6_000) };
+    let first = if few { 4_090 } else { 0 };
+    race(&bitmap, each, |n| first + n);
+}
+
+#[test]
+fn c11_what_was_announced_is_contained_while_sparse_ids_are_sorted_in() {
+    let each = if cfg!(miri) { 8 } else { 1_000 };
+    race(&Bitmap::new(), each, |n| n * 1_000);
+    race(&Bitmap::new(), each, |n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+}
+
+#[test]
+fn c11_what_was_announced_is_contained_while_others_are_merged_in() {
+    let each = if cfg!(miri) { 8 } else { 1_000 };
+    let bitmap = Bitmap::new();
+    let (done, announced) = (AtomicBool::new(false), AtomicU64::new(0));
+    // Pages where the inserts go to as well, arrays elsewhere.
+    let other = of((0..5_000).map(|n| n * 13 + 1).chain((0..50).map(|n| n << 30)));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                bitmap.merge(&other);
+                other.merge(&bitmap);
+                thread::yield_now();
+            }
+        });
+        scope.spawn(|| {
+            for n in 0..each {
+                bitmap.insert_id(n * 13 + 2);
+                announced.store(n + 1, Ordering::Release);
+            }
+        });
+        let mut seen = 0;
+        while seen < each {
+            seen = announced.load(Ordering::Acquire);
+            assert!((seen.saturating_sub(9)..seen).all(|n| bitmap.contains_id(n * 13 + 2)));
+            thread::yield_now();
+        }
+        done.store(true, Ordering::Release);
+    });
+    bitmap.merge(&other);
+    assert_eq!(captured(&bitmap).len() as u64, bitmap.len());
+    assert_eq!(captured(&other).len() as u64, other.len());
+    assert_eq!(bitmap.len(), 5_000 + 50 + each);
+}
+
+#[test]
+fn c11_of_threads_that_insert_the_same_id_exactly_one_is_told_it_is_new() {
+    let bitmap = Bitmap::new();
+    let barrier = Barrier::new(THREADS as usize);
+    // Dense ids that pass through all three places, then sparse ones.
+    let (dense, sparse) = if cfg!(miri) { (10, 10) } else { (6_000, 1_500) };
+    let ids: Vec<u64> = (0..dense).chain((1..=sparse).map(|n| n << 20)).collect();
+    let told: Vec<u64> = thread::scope(|scope| {
+        let work = || {
+            barrier.wait();
+            ids.iter().filter(|&&id| bitmap.insert_id(id)).count() as u64
+        };
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(told.iter().sum::<u64>(), ids.len() as u64);
+    assert_eq!(bitmap.len(), ids.len() as u64);
+    assert_eq!(bitmap.stats().items, THREADS * ids.len() as u64);
+    assert_eq!(captured(&bitmap), ids);
+}
+
+#[test]
+fn neither_readers_nor_inserts_into_pages_wait_for_a_writer() {
+    let bitmap = Arc::new(of(0..5_000));
+    bitmap.compact();
+    bitmap.insert_id(1 << 30);
+    let turn = bitmap.turn();
+    let reader = Arc::clone(&bitmap);
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut answers = Vec::new();
+        reader.contains_many(&[7, 1 << 30, 1 << 31].map(u64::to_le_bytes), &mut answers);
+        answers.push(reader.insert_id(6_000));
+        answers.push(reader.contains_id(6_000));
+        // An id that is in needs no turn to be inserted again.
+        answers.push(reader.insert_id(1 << 30));
+        send.send((answers, reader.len(), reader.stats().items)).unwrap();
+    });
+    // The time only ends a test that has failed.
+    let (answers, len, items) = receive.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(answers, [true, true, false, true, true, false]);
+    assert_eq!((len, items), (5_002, 5_003));
+    drop(turn);
+}
+
+#[test]
+fn a_writer_that_panicked_blocks_nobody() {
+    let bitmap = Bitmap::new();
+    let panicked = thread::scope(|scope| {
+        let work = || {
+            let _turn = bitmap.turn();
+            panic!("as planned");
+        };
+        scope.spawn(work).join().is_err()
+    });
+    assert!(panicked);
+    assert!(bitmap.insert_id(1) && bitmap.contains_id(1));
+}
+
+/// One step in the history of a bitmap.
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u64),
+    /// So many ids from the first on, at this distance, one by one or at once.
+    InsertMany(u64, u64, u64, bool),
+    Merge(Vec<u64>),
+    MergeRange(u64, u64),
+    Compact,
+    StoreAndLoad,
+}
+
+/// Ids that often meet in a chunk, near the corners.
+fn id() -> impl Strategy<Value = u64> {
+    let near = (prop::sample::select(&CORNERS[..]), -40_i64..40);
+    prop_oneof![
+        4 => near.prop_map(|(corner, off)| corner.wrapping_add_signed(off)),
+        1 => any::<u64>(),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => id().prop_map(Step::Insert),
+        3 => (id(), 1_u64..5_000, prop::sample::select(vec![1, 2, 13, 1_000, 1 << 33]), any::<bool>())
+            .prop_map(|(first, count, gap, at_once)| Step::InsertMany(first, count, gap, at_once)),
+        1 => prop::collection::vec(id(), 0..20).prop_map(Step::Merge),
+        1 => (id(), 1_u64..9_000).prop_map(|(first, count)| Step::MergeRange(first, count)),
+        1 => Just(Step::Compact),
+        1 => Just(Step::StoreAndLoad),
+    ]
+}
+
+fn stored_and_loaded(bitmap: &Bitmap) -> Bitmap {
+    let mut builder = BitmapBuilder::default();
+    for (number, chunk) in bitmap.capture().chunks() {
+        assert!(match chunk {
+            StoredChunk::Array(positions) => builder.push_array(number, positions),
+            StoredChunk::Page(words) => builder.push_page(number, &words),
+        });
+    }
+    builder.finish(bitmap.has_foreign_keys())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    #[cfg_attr(miri, ignore = "too many ids")]
+    fn any_history_agrees_with_a_model(steps in prop::collection::vec(step(), 1..24), probes in prop::collection::vec(id(), 40)) {
+        let (mut bitmap, mut model) = (Bitmap::new(), BTreeSet::new());
+        for step in steps {
+            match step {
+                Step::Insert(id) => {
+                    prop_assert_eq!(bitmap.insert_id(id), model.insert(id));
+                    prop_assert!(bitmap.contains_id(id));
+                }
+                Step::InsertMany(first, count, gap, at_once) => {
+                    let ids = (0..count).map(|n| first.wrapping_add(n.wrapping_mul(gap)));
+                    if at_once {
+                        bitmap.insert_many(&ids.clone().map(u64::to_le_bytes).collect::<Vec<_>>());
+                        model.extend(ids.clone());
+                    } else {
+                        for id in ids.clone() {
+                            prop_assert_eq!(bitmap.insert_id(id), model.insert(id));
+                        }
+                    }
+                    prop_assert!(ids.into_iter().all(|id| bitmap.contains_id(id)));
+                }
+                Step::Merge(ids) => {
+                    bitmap.merge(&of(ids.iter().copied()));
+                    model.extend(ids);
+                }
+                Step::MergeRange(first, count) => {
+                    let ids = (0..count).map(|n| first.wrapping_add(n));
+                    bitmap.merge(&of(ids.clone()));
+                    model.extend(ids);
+                }
+                Step::Compact => bitmap.compact(),
+                Step::StoreAndLoad => bitmap = stored_and_loaded(&bitmap),
+            }
+            prop_assert_eq!(bitmap.len(), model.len() as u64);
+            for id in probes.iter().chain(&CORNERS) {
+                prop_assert_eq!(bitmap.contains_id(*id), model.contains(id), "{}", id);
+            }
+            let stats = bitmap.stats();
+            prop_assert!((0.0..=1.0).contains(&stats.fill_ratio));
+        }
+        let mut answers = Vec::new();
+        bitmap.contains_many(&probes.iter().map(|id| id.to_le_bytes()).collect::<Vec<_>>(), &mut answers);
+        prop_assert_eq!(answers, probes.iter().map(|id| model.contains(id)).collect::<Vec<_>>());
+        prop_assert_eq!(captured(&bitmap), model.into_iter().collect::<Vec<_>>());
+    }
+}

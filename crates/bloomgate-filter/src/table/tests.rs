@@ -1,0 +1,59 @@
+//! Tests of the table.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::*;
+
+fn table(room: usize) -> Table<u64> {
+    Table::new(room, RandomState::new())
+}
+
+#[test]
+fn an_item_is_found_once_it_is_in() {
+    let table = table(100);
+    for item in 0..100 {
+        assert!(!table.contains(&item));
+        assert_eq!(table.insert(item), Ok(()));
+        assert!((0..=item).all(|item| table.contains(&item)));
+    }
+    assert_eq!(table.len(), 100);
+    assert_eq!(table.items().copied().collect::<BTreeSet<_>>(), (0..100).collect());
+}
+
+#[test]
+fn a_full_table_hands_the_item_back() {
+    for room in [0, 1, 2, 3, 7] {
+        let table = table(room);
+        for item in 0..room as u64 {
+            assert_eq!(table.insert(item), Ok(()));
+        }
+        assert_eq!(table.insert(99), Err(99));
+        assert!(!table.contains(&99));
+        assert_eq!((table.len(), table.room(), table.slots()), (room, room, 2 * room));
+    }
+}
+
+#[test]
+fn a_resized_table_holds_the_same_items_and_never_less() {
+    let small = table(5);
+    for item in 0..5 {
+        small.insert(item).unwrap();
+    }
+    for room in [0, 5, 6, 100] {
+        let resized = small.resized(room);
+        assert_eq!(resized.room(), room.max(5));
+        assert_eq!(resized.len(), 5);
+        assert!((0..5).all(|item| resized.contains(&item)));
+        assert!(!resized.contains(&5));
+    }
+    assert_eq!((table(0).slots(), table(0).bytes()), (0, 0));
+}
+
+#[test]
+fn byte_strings_are_found_by_slice() {
+    let table: Table<Arc<[u8]>> = Table::new(4, RandomState::new());
+    table.insert(Arc::from(&b"a"[..])).unwrap();
+    assert!(table.contains(&b"a"[..]));
+    assert!(!table.contains(&b""[..]));
+}
