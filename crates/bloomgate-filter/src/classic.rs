@@ -20,10 +20,11 @@ const MOST_COUNTED: usize = 16_384;
 
 /// The textbook Bloom filter: m bits, of which every key sets up to k anywhere.
 ///
-/// It is here to compare with. It has the smallest size a Bloom filter can have for a rate, and
-/// nearly every bit of a lookup is another cache line; [`BloomFilter`](crate::BloomFilter) takes a
-/// few percent more memory and one line. Lookups and inserts take `&self`, from any number of
-/// threads, without locks. There is no removal.
+/// It is here to compare with. It has the smallest size a Bloom filter can have for a rate, but
+/// nearly every bit of a lookup is another cache line. [`BloomFilter`](crate::BloomFilter) fetches
+/// one line and takes 5 % more memory at a rate of 1 %, 9 % at 0.1 %, 81 % at one in a million.
+/// Lookups and inserts take `&self`, from any number of threads, without locks. There is no
+/// removal.
 ///
 /// *Promise.* A [`contains`](ClassicBloom::contains) that happens after an
 /// [`insert`](ClassicBloom::insert) of the same key returned is `true`, always. An absent key

@@ -5,8 +5,8 @@ use std::fmt;
 /// Every error of this crate.
 ///
 /// Each message names the field at fault and the way to put it right. No variant carries a secret
-/// or a part of one. All of them arise while filters are set up or put together: once one exists, `insert`
-/// and `contains` cannot fail.
+/// or a part of one. All of them arise while filters are set up or put together: once one
+/// exists, `insert` and `contains` cannot fail.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {

@@ -111,7 +111,7 @@ impl ClassicPlan {
 
     /// The number of bits a key sets, from 1 to 64, and at most [`bits`](ClassicPlan::bits).
     ///
-    /// A key whose hashes meet on the same bit sets fewer, though never fewer than two of them.
+    /// A key whose hashes meet on the same bit sets fewer, but at least two if there are two hashes.
     pub const fn hashes(&self) -> u32 {
         self.hashes
     }
