@@ -51,8 +51,8 @@ const MOST_COUNTED: usize = 16_384;
 /// an increment that are the key's own. The usual "double hashing", pᵢ = a + i · b modulo m, is
 /// cheaper, but its positions hang together: two keys that agree in the first two agree in all,
 /// which sets a floor to the rate, and some steps return to the first position at once. p₁ is
-/// chosen among the bits that p₀ left, so that a key sets at least two bits if k is at least 2. Position p is bit p mod 64, counted from
-/// the least significant, of word p / 64.
+/// chosen among the bits that p₀ left, so that a key sets at least two bits if k is at least 2.
+/// Position p is bit p mod 64, counted from the least significant, of word p / 64.
 ///
 /// ```
 /// use bloomgate_filter::{ClassicBloom, ClassicPlan, Hash, KeyedHasher, Rate, Secret};
@@ -197,7 +197,7 @@ impl ClassicBloom {
     /// Bits are counted when they are asked for: all of them in filters of up to 2^20, in larger
     /// ones those of a fixed sample of at least 8,192 words, spread evenly. A sample is off by some
     /// thousandths of a half-full filter's items, and by more, relatively, in one that is almost
-    /// empty. Costs at most about a millisecond. The fill never goes down from one call to the next.
+    /// empty. Costs at most about a millisecond. The fill never goes down from call to call.
     pub fn stats(&self) -> Stats {
         let fill_ratio = self.fill_ratio();
         Stats {

@@ -44,9 +44,9 @@ impl Display for Table<'_> {
         if families.bitmap.figures().is_some() {
             writeln!(
                 out,
-                "bitmap   for dense integer ids: 8 KiB for each page of 65,536 in which there is one,\n         \
-                 about 122 KiB a million ids"
+                "bitmap   for dense integer ids: about 122 KiB a million ids; for others"
             )?;
+            writeln!(out, "         8 KiB for each page of 65,536 in which there is one")?;
         }
         if families.exact.figures().is_some() {
             writeln!(out, "exact    memory is an estimate for keys of 8 bytes")?;

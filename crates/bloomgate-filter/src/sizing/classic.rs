@@ -84,8 +84,8 @@ impl ClassicPlan {
 
     /// The plan of a stored filter, whose bits and hashes are taken as they are.
     ///
-    /// `None` if no filter can have them: no bits, no hashes or more than 64, more hashes than bits,
-    /// or more bytes than one allocation may have.
+    /// `None` if no filter can have them: no bits, no hashes, more than 64 or more than bits, or
+    /// more bytes than one allocation may have.
     #[cfg_attr(not(test), expect(dead_code, reason = "stored filters are not read yet"))]
     pub(crate) fn stored(items: u64, rate: Rate, bits: u64, hashes: u32) -> Option<Self> {
         let most_hashes = bits.min(u64::from(MOST_HASHES));
