@@ -47,19 +47,18 @@ pub(crate) struct Args {
     #[arg(long, env = "PRODUCT_DETAIL_SEED", value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
 
-    /// Share of absent ids that the gate may let pass, between 0 and 1.
+    /// Share of absent ids that a Bloom gate may let pass, between 0 and 1. Without it, 0.001.
     #[arg(
         long,
         env = "PRODUCT_DETAIL_FALSE_POSITIVE_RATE",
         value_name = "RATE",
-        default_value = "0.001",
         allow_hyphen_values = true,
         value_parser = rate
     )]
-    pub(crate) false_positive_rate: f64,
+    pub(crate) false_positive_rate: Option<f64>,
 
-    /// Ids that the gate is sized for. Without it, twice the rows that are counted at the start,
-    /// and at least 10000.
+    /// Ids that a Bloom gate is sized for. Without it, twice the rows that are counted at the
+    /// start, and at least 10000.
     #[arg(long, env = "PRODUCT_DETAIL_CAPACITY", value_name = "IDS", allow_hyphen_values = true)]
     pub(crate) capacity: Option<NonZeroU64>,
 
@@ -101,7 +100,7 @@ pub(crate) struct Args {
     #[arg(long, env = "PRODUCT_DETAIL_SECRET", value_name = "HEX", hide_env_values = true)]
     pub(crate) secret: Option<String>,
 
-    /// Whether the gate refuses what it proves absent, or is kept open.
+    /// What the gate is made of, or that it is kept open.
     #[arg(long, env = "PRODUCT_DETAIL_GATE", value_name = "MODE", default_value = "auto")]
     pub(crate) gate: GateMode,
 
@@ -113,8 +112,12 @@ pub(crate) struct Args {
 /// What the gate is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GateMode {
-    /// It refuses once its warm-up is complete.
+    /// A Bloom filter. Refuses, as the next two do, once its warm-up is complete.
     Auto,
+    /// A bit for each id: no absent id passes.
+    Bitmap,
+    /// The set of the ids themselves: no absent id passes.
+    Exact,
     /// It passes everything.
     Open,
 }

@@ -8,12 +8,15 @@ use bloomgate_filter::{Plan, Rate};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
-use crate::args::Args;
+use crate::args::{Args, GateMode};
 use crate::startup::Fatal;
 
 /// Products in a fresh SQLite file.
 const SQLITE_SEED: u64 = 100_000;
 const SQLITE_FILE: &str = "products.db";
+
+/// The rate of a gate that is told none.
+const DEFAULT_RATE: f64 = 0.001;
 
 /// What was asked for.
 pub(crate) struct Settings {
@@ -51,11 +54,7 @@ impl Settings {
         let redis = redis.map_err(|error| Fatal::setting(format!("--redis-url: {error}")))?;
         let secret = args.secret.as_deref().map(Secret::from_hex).transpose();
         let secret = secret.map_err(|error| Fatal::setting(format!("--secret: {error}")))?;
-        if let Some(capacity) = args.capacity {
-            Rate::new(args.false_positive_rate)
-                .and_then(|rate| Plan::new(capacity.get(), rate))
-                .map_err(|error| Fatal::setting(format!("--capacity: {error}")))?;
-        }
+        check_gate(&args)?;
         let seed = match database {
             DatabaseTarget::Sqlite(_) => args.seed.unwrap_or(SQLITE_SEED),
             DatabaseTarget::Postgres(_) => args.seed.unwrap_or(0),
@@ -76,6 +75,25 @@ impl Settings {
         let keeps_secret = self.secret.is_none() && !self.args.no_guard;
         (keeps_database || keeps_secret).then_some(&self.args.data_dir)
     }
+}
+
+/// Whether the gate can be as it was asked for. A setting that would do nothing is refused, too.
+fn check_gate(args: &Args) -> Result<(), Fatal> {
+    let grows = matches!(args.gate, GateMode::Bitmap | GateMode::Exact);
+    let idle = [
+        ("--capacity", args.capacity.is_some()),
+        ("--false-positive-rate", args.false_positive_rate.is_some()),
+    ];
+    if let Some((flag, _)) = idle.into_iter().find(|(_, given)| grows && *given) {
+        let problem = "means nothing to an exact gate, which grows and has no false positives";
+        return Err(Fatal::setting(format!("{flag}: {problem}; leave it out, or say --gate auto")));
+    }
+    if let Some(capacity) = args.capacity {
+        Rate::new(args.false_positive_rate.unwrap_or(DEFAULT_RATE))
+            .and_then(|rate| Plan::new(capacity.get(), rate))
+            .map_err(|error| Fatal::setting(format!("--capacity: {error}")))?;
+    }
+    Ok(())
 }
 
 /// Reads a database's URL.

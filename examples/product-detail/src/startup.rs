@@ -140,11 +140,15 @@ async fn guard(
     preparing: &Preparing,
 ) -> Result<Guard<ProductId, Product>, Fatal> {
     let Settings { args, redis, .. } = settings;
-    let gate = match args.gate {
+    let mut gate = match args.gate {
         GateMode::Auto => Gate::bloom(),
+        GateMode::Bitmap => Gate::bitmap(),
+        GateMode::Exact => Gate::exact(),
         GateMode::Open => Gate::open(),
     };
-    let mut gate = gate.false_positive_rate(args.false_positive_rate);
+    if let Some(rate) = args.false_positive_rate {
+        gate = gate.false_positive_rate(rate);
+    }
     if let Some(capacity) = args.capacity {
         gate = gate.items(capacity.get());
     }

@@ -78,6 +78,19 @@ fn random_ids_reach_postgres_at_the_rate_asked_for() {
 }
 
 #[test]
+fn no_random_id_gets_through_an_exact_gate() {
+    for (bed, gate) in
+        [(Bed::sqlite(), "bitmap"), (Bed::sqlite(), "exact"), (Bed::postgres_and_redis(), "bitmap")]
+    {
+        let service = bed.serve(5_000, &["--gate", gate]);
+        let report = attack(&service, "--requests 10000 --connections 16");
+        assert_refused(&report, 10_000, 0.0);
+        assert_all_found(&service, 5_000, 1_000);
+        assert_no_panic(&service);
+    }
+}
+
+#[test]
 fn without_the_guard_all_random_ids_reach_the_database() {
     let bed = Bed::sqlite();
     let service = bed.start_unguarded(1_000);

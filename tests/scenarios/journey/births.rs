@@ -68,6 +68,13 @@ fn c24(bed: &Bed, births: u64, flags: &[&str]) {
 }
 
 #[test]
+fn c24_an_id_that_an_exact_gate_refused_is_found_once_it_is_created() {
+    c24(&Bed::sqlite(), 300, &["--gate", "bitmap"]);
+    c24(&Bed::sqlite(), 300, &["--gate", "exact"]);
+    c24(&Bed::postgres_and_redis(), 200, &["--gate", "bitmap"]);
+}
+
+#[test]
 fn c24_an_id_that_was_refused_is_found_once_it_is_created_on_sqlite() {
     c24(&Bed::sqlite(), 1_000, &[]);
 }

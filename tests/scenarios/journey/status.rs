@@ -16,7 +16,7 @@ fn shape() -> Value {
         "name": "product",
         "gate": {
             "state": "closed", "reason": null, "detail": null, "generation": 1, "family": "bloom",
-            "items": 1, "capacity": 1, "fill_ratio": 0.5, "expected_false_positive_rate": 0.5,
+            "items": 1, "distinct": 1, "capacity": 1, "fill_ratio": 0.5, "expected_false_positive_rate": 0.5,
             "present_false_positive_rate": 0.5, "bytes": 1, "building": false,
         },
         "counts": {
@@ -54,6 +54,8 @@ fn assert_shape(document: &Value, example: &Value, at: &str) {
             assert!(fits, "{at} is {found}");
             assert!(found.as_f64().unwrap() >= 0.0, "{at} is {found}");
         }
+        // Without a filter nothing can be said of it.
+        (Value::Null, Value::Number(_)) if ["/gate/distinct", "/gate/capacity"].contains(&at) => {}
         (Value::String(_) | Value::Null, Value::Null)
         | (Value::Bool(_), Value::Bool(_))
         | (Value::String(_), Value::String(_)) => {}
@@ -73,9 +75,19 @@ fn the_document_has_all_fields_in_every_state() {
     assert_eq!(guard["gate"]["detail"], Value::Null);
     assert_eq!(guard["gate"]["items"], 100);
     assert_eq!(guard["gate"]["capacity"], 12_345);
+    assert!(guard["gate"]["distinct"].as_u64().is_some_and(|ids| (95..=100).contains(&ids)));
     assert_eq!(guard["gate"]["building"], false);
     assert_eq!(guard["warm_up_error"], Value::Null);
     bed.stop(&closed);
+
+    let exact = bed.serve(0, &["--gate", "bitmap"]);
+    let guard = exact.guard();
+    assert_shape(&guard, &shape(), "");
+    assert_eq!(guard["gate"]["family"], "bitmap");
+    assert_eq!(guard["gate"]["distinct"], 100);
+    assert_eq!(guard["gate"]["capacity"], Value::Null);
+    assert_eq!(guard["gate"]["present_false_positive_rate"], 0.0);
+    bed.stop(&exact);
 
     let open = bed.serve(0, &["--gate", "open"]);
     let guard = open.guard();

@@ -1,10 +1,10 @@
 //! Which gate the user asked for.
 
-use bloomgate_filter::{Hash, Plan, Rate};
+use bloomgate_filter::{Family, Hash, Plan, Rate};
 
 use crate::error::Error;
 
-/// How many ids the gate is sized for.
+/// How many ids a Bloom gate is sized for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capacity {
     /// Twice the rows that the source counts, and at least [`AT_LEAST`].
@@ -25,7 +25,13 @@ impl Capacity {
     }
 }
 
-/// The gate to build: a blocked Bloom filter, or none.
+/// The gate to build: which kind of set it is, or none.
+///
+/// | | ids | false positives | memory for 10 million ids |
+/// |---|---|---|---|
+/// | [`bloom`](Gate::bloom) | of any kind | 0.1 % by default | 20 MB at that rate |
+/// | [`bitmap`](Gate::bitmap) | integers | none | 1.3 MB if they are dense |
+/// | [`exact`](Gate::exact) | of any kind, a few thousand | none | not made for it |
 ///
 /// ```
 /// use bloomgate::Gate;
@@ -34,19 +40,26 @@ impl Capacity {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Gate {
-    capacity: Capacity,
-    rate: f64,
-    hash: Hash,
+    family: Family,
+    items: Option<u64>,
+    rate: Option<f64>,
+    hash: Option<Hash>,
     forced_open: bool,
 }
 
 /// The same, checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GateSettings {
-    pub(crate) capacity: Capacity,
-    pub(crate) rate: Rate,
-    pub(crate) hash: Hash,
+    pub(crate) filter: FilterSettings,
     pub(crate) forced_open: bool,
+}
+
+/// What each generation is to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum FilterSettings {
+    Bloom { capacity: Capacity, rate: Rate, hash: Hash },
+    Bitmap,
+    Exact,
 }
 
 impl Gate {
@@ -54,7 +67,24 @@ impl Gate {
     /// rows that the source counts (at least 10,000), hashed with AES-128-CMAC.
     #[must_use]
     pub fn bloom() -> Self {
-        Self { capacity: Capacity::Counted, rate: 0.001, hash: Hash::Aes128, forced_open: false }
+        Self { family: Family::Bloom, items: None, rate: None, hash: None, forced_open: false }
+    }
+
+    /// An exact bitmap, for keys that are integers of up to 64 bits.
+    ///
+    /// No absent id passes, and dense ids, such as those of a sequence, take little more than a bit
+    /// each: a tenth of a Bloom filter. Ids that lie far apart (random 64-bit numbers) take more
+    /// than a Bloom filter would. Grows as needed.
+    #[must_use]
+    pub fn bitmap() -> Self {
+        Self { family: Family::Bitmap, ..Self::bloom() }
+    }
+
+    /// The set of the keys themselves, for a few thousand of any kind. No absent id passes. Grows
+    /// as needed.
+    #[must_use]
+    pub fn exact() -> Self {
+        Self { family: Family::Exact, ..Self::bloom() }
     }
 
     /// No gate: every request passes, and nothing is warmed. For tests and comparisons.
@@ -63,42 +93,74 @@ impl Gate {
         Self { forced_open: true, ..Self::bloom() }
     }
 
-    /// Sizes the filter for this many ids. With more, no id is refused wrongly, but the
+    /// Sizes a Bloom filter for this many ids. With more, no id is refused wrongly, but the
     /// false-positive rate rises above the one asked for.
     #[must_use]
     pub fn items(mut self, items: u64) -> Self {
-        self.capacity = Capacity::Fixed(items);
+        self.items = Some(items);
         self
     }
 
-    /// The share of absent ids that may pass when the gate holds as many ids as it is sized for;
-    /// between 0 and 1, both excluded.
+    /// The share of absent ids that a Bloom filter may let pass when it holds as many ids as it is
+    /// sized for; between 0 and 1, both excluded.
     #[must_use]
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.rate = rate;
+        self.rate = Some(rate);
         self
     }
 
-    /// The keyed hash. [`Hash::SipHash13`] is the better choice on processors without AES
-    /// instructions. [`Hash::Xxh3`] is the fastest and makes no claim against adversaries: for key
-    /// spaces that strangers can't choose from.
+    /// The keyed hash of a Bloom filter. [`Hash::SipHash13`] is the better choice on processors
+    /// without AES instructions. [`Hash::Xxh3`] is the fastest and makes no claim against
+    /// adversaries: for key spaces that strangers can't choose from.
     #[must_use]
     pub fn hash(mut self, hash: Hash) -> Self {
-        self.hash = hash;
+        self.hash = Some(hash);
         self
     }
 
-    pub(crate) fn check(&self) -> Result<GateSettings, Error> {
-        let rate = Rate::new(self.rate).map_err(|e| Error::Filter(e.into()))?;
-        if let Capacity::Fixed(items) = self.capacity {
-            // A plan that can't be made is refused now, not when the table has been read.
-            Plan::new(items, rate).map_err(|e| Error::Filter(e.into()))?;
+    /// The settings, if a gate for keys of `kind` can have them.
+    pub(crate) fn check(&self, kind: &str) -> Result<GateSettings, Error> {
+        let filter = match self.family {
+            Family::Bitmap if kind != "int" => {
+                let problem = format!("a bitmap can't hold keys of the kind {kind}");
+                let fix = "use Gate::bloom() or Gate::exact(), or integer keys of up to 64 bits";
+                return Err(Error::config("gate", problem, fix));
+            }
+            Family::Bitmap => self.exact_family(FilterSettings::Bitmap)?,
+            Family::Exact => self.exact_family(FilterSettings::Exact)?,
+            _ => self.bloom_filter()?,
+        };
+        Ok(GateSettings { filter, forced_open: self.forced_open })
+    }
+
+    fn bloom_filter(&self) -> Result<FilterSettings, Error> {
+        let refused = |e: bloomgate_filter::Error| Error::Filter(e.into());
+        let rate = Rate::new(self.rate.unwrap_or(0.001)).map_err(refused)?;
+        let capacity = match self.items {
+            None => Capacity::Counted,
+            Some(items) => {
+                // A plan that can't be made is refused now, not when the table has been read.
+                Plan::new(items, rate).map_err(refused)?;
+                Capacity::Fixed(items)
+            }
+        };
+        let hash = self.hash.unwrap_or(Hash::Aes128);
+        Ok(FilterSettings::Bloom { capacity, rate, hash })
+    }
+
+    /// Settings that would do nothing are refused: somebody believes that they do something.
+    fn exact_family(&self, filter: FilterSettings) -> Result<FilterSettings, Error> {
+        let idle = [
+            ("gate.items", self.items.is_some()),
+            ("gate.false_positive_rate", self.rate.is_some()),
+            ("gate.hash", self.hash.is_some()),
+        ];
+        match idle.into_iter().find(|(_, given)| *given) {
+            None => Ok(filter),
+            Some((field, _)) => {
+                let problem = format!("means nothing to a gate of the kind {}", self.family.name());
+                Err(Error::config(field, problem, "leave it out, or use Gate::bloom()"))
+            }
         }
-        Ok(GateSettings {
-            capacity: self.capacity,
-            rate,
-            hash: self.hash,
-            forced_open: self.forced_open,
-        })
     }
 }

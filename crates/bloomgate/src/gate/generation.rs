@@ -1,22 +1,38 @@
 //! One build of the filter.
 
-use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Secret, Stats};
+use bloomgate_filter::{
+    Bitmap, BloomFilter, ExactSet, Family, Hash, KeyedHasher, Membership, Plan, Secret, Stats,
+};
 
 use crate::error::Error;
 
-/// One build of the filter, under a hash key of its own: a rebuild is a rotation, and a false
-/// positive that somebody harvested dies with it.
+/// What a generation is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Blueprint {
+    Bloom(Plan, Hash),
+    Bitmap,
+    Exact,
+}
+
+/// One build of the filter. A Bloom filter has a hash key of its own: a rebuild is a rotation, and
+/// a false positive that somebody harvested dies with it.
 #[derive(Debug)]
 pub(crate) struct Generation {
     number: u64,
-    filter: BloomFilter,
+    filter: Box<dyn Membership>,
 }
 
 impl Generation {
-    pub(crate) fn new(number: u64, plan: Plan, hash: Hash, secret: &Secret) -> Result<Self, Error> {
-        let nonce: [u8; 16] = rand::random();
-        let hasher = KeyedHasher::new(hash, secret, &nonce);
-        let filter = BloomFilter::new(plan, hasher).map_err(|e| Error::Filter(e.into()))?;
+    pub(crate) fn new(number: u64, blueprint: Blueprint, secret: &Secret) -> Result<Self, Error> {
+        let filter: Box<dyn Membership> = match blueprint {
+            Blueprint::Bloom(plan, hash) => {
+                let nonce: [u8; 16] = rand::random();
+                let hasher = KeyedHasher::new(hash, secret, &nonce);
+                Box::new(BloomFilter::new(plan, hasher).map_err(|e| Error::Filter(e.into()))?)
+            }
+            Blueprint::Bitmap => Box::new(Bitmap::new()),
+            Blueprint::Exact => Box::new(ExactSet::new()),
+        };
         Ok(Self { number, filter })
     }
 
@@ -25,8 +41,8 @@ impl Generation {
         self.number
     }
 
-    pub(crate) fn family(&self) -> &'static str {
-        bloomgate_filter::Family::Bloom.name()
+    pub(crate) fn family(&self) -> Family {
+        self.filter.family()
     }
 
     pub(crate) fn contains(&self, key: &[u8]) -> bool {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use bloomgate_filter::{Hash, Key, Plan, Secret};
+use bloomgate_filter::{Key, Secret};
 use parking_lot::Mutex;
 
 use crate::answer::{Verdict, Why};
@@ -24,8 +24,8 @@ use crate::key::KeyBytes;
 use crate::ports::{Standing, Token};
 
 pub use config::Gate;
-pub(crate) use config::{Capacity, GateSettings};
-pub(crate) use generation::Generation;
+pub(crate) use config::{Capacity, FilterSettings, GateSettings};
+pub(crate) use generation::{Blueprint, Generation};
 pub(crate) use open_writes::{LimitReached, OpenWrites};
 
 /// What a reader sees: one consistent picture, replaced as a whole.
@@ -82,13 +82,12 @@ pub(crate) struct LiveGate {
     view: ArcSwap<View>,
     evidence: Mutex<Evidence>,
     open: OpenWrites,
-    hash: Hash,
     secret: Secret,
     generations_begun: AtomicU64,
 }
 
 impl LiveGate {
-    pub(crate) fn new(hash: Hash, secret: Secret, forced_open: bool, open: OpenWrites) -> Self {
+    pub(crate) fn new(secret: Secret, forced_open: bool, open: OpenWrites) -> Self {
         let evidence = Evidence {
             forced_open,
             standing: Standing::Doubtful(Why::Joining),
@@ -101,7 +100,6 @@ impl LiveGate {
             view: ArcSwap::from_pointee(view),
             evidence: Mutex::new(evidence),
             open,
-            hash,
             secret,
             generations_begun: AtomicU64::new(0),
         }
@@ -176,9 +174,12 @@ impl LiveGate {
     ///
     /// Rule A2: subscribe to admissions (publish the view), then copy the open set; the caller
     /// scans after that.
-    pub(crate) fn start_generation(self: &Arc<Self>, plan: Plan) -> Result<Building, Error> {
+    pub(crate) fn start_generation(
+        self: &Arc<Self>,
+        blueprint: Blueprint,
+    ) -> Result<Building, Error> {
         let number = self.generations_begun.fetch_add(1, Ordering::Relaxed) + 1;
-        let generation = Arc::new(Generation::new(number, plan, self.hash, &self.secret)?);
+        let generation = Arc::new(Generation::new(number, blueprint, &self.secret)?);
         let breaks = {
             let evidence = self.evidence.lock();
             self.publish(&evidence, |view| view.building = Some(Arc::clone(&generation)));

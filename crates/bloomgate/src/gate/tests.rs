@@ -5,6 +5,8 @@ use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use bloomgate_filter::{Hash, Plan};
+
 use super::*;
 
 const NOT_ALONE: Standing = Standing::Doubtful(Why::NotAlone);
@@ -13,20 +15,21 @@ fn key(id: i64) -> KeyBytes {
     KeyBytes::of(&id)
 }
 
-fn plan() -> Plan {
-    Plan::new(1_000, bloomgate_filter::Rate::new(0.001).unwrap()).unwrap()
+fn blueprint() -> Blueprint {
+    let rate = bloomgate_filter::Rate::new(0.001).unwrap();
+    Blueprint::Bloom(Plan::new(1_000, rate).unwrap(), Hash::SipHash13)
 }
 
 fn gate_of(forced_open: bool) -> Arc<LiveGate> {
     let secret = Secret::generate().unwrap();
-    Arc::new(LiveGate::new(Hash::SipHash13, secret, forced_open, OpenWrites::new(100)))
+    Arc::new(LiveGate::new(secret, forced_open, OpenWrites::new(100)))
 }
 
 /// A gate in step with everyone, and a generation that is being filled.
 fn building() -> (Arc<LiveGate>, Building) {
     let gate = gate_of(false);
     gate.set_standing(Standing::Current);
-    let building = gate.start_generation(plan()).unwrap();
+    let building = gate.start_generation(blueprint()).unwrap();
     (gate, building)
 }
 
@@ -56,7 +59,7 @@ fn an_update_opens_its_key_and_admits_nothing() {
     gate.begin_existing(&key(1), Token::fresh()).unwrap();
     assert!(gate.open_writes().is_open(&key(1)));
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
-    assert!(!holds(&gate.start_generation(plan()).unwrap(), 1));
+    assert!(!holds(&gate.start_generation(blueprint()).unwrap(), 1));
 }
 
 // Rule A2: the copy of the open set.
@@ -64,7 +67,7 @@ fn an_update_opens_its_key_and_admits_nothing() {
 fn c36_a_new_generation_holds_the_writes_that_were_open_before_it() {
     let gate = closed();
     gate.begin_admitting(&key(1), Token::fresh()).unwrap();
-    let building = gate.start_generation(plan()).unwrap();
+    let building = gate.start_generation(blueprint()).unwrap();
     assert!(holds(&building, 1));
     building.activate().unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Maybe);
@@ -74,7 +77,7 @@ fn c36_a_new_generation_holds_the_writes_that_were_open_before_it() {
 #[test]
 fn c36_a_begin_during_the_scan_admits_to_both_generations() {
     let gate = closed();
-    let building = gate.start_generation(plan()).unwrap();
+    let building = gate.start_generation(blueprint()).unwrap();
     gate.begin_admitting(&key(1), Token::fresh()).unwrap();
     gate.open_writes().for_each_admitted(|_| {});
     assert_eq!(gate.check(&1_i64), Verdict::Maybe, "not in the generation in service");
@@ -89,7 +92,7 @@ fn c36_a_second_write_that_ends_leaves_the_first_one_to_the_next_generation() {
     gate.begin_admitting(&key(1), Token::fresh()).unwrap();
     gate.begin_admitting(&key(1), second).unwrap();
     gate.open_writes().leave(&key(1), second);
-    assert!(holds(&gate.start_generation(plan()).unwrap(), 1));
+    assert!(holds(&gate.start_generation(blueprint()).unwrap(), 1));
 }
 
 #[test]
@@ -97,7 +100,7 @@ fn c36_an_update_beside_a_write_does_not_hide_it_from_the_next_generation() {
     let gate = closed();
     gate.begin_admitting(&key(1), Token::fresh()).unwrap();
     gate.begin_existing(&key(1), Token::fresh()).unwrap();
-    assert!(holds(&gate.start_generation(plan()).unwrap(), 1));
+    assert!(holds(&gate.start_generation(blueprint()).unwrap(), 1));
 }
 
 /// Keeps the open set locked in a thread of its own until `go`, then runs `then` in that thread.
@@ -141,7 +144,7 @@ fn c36_a_new_generation_subscribes_before_it_copies_the_open_set() {
         while_the_open_set_is_locked(
             &gate,
             || {
-                building = Some(threads.spawn(|| gate.start_generation(plan()).unwrap()));
+                building = Some(threads.spawn(|| gate.start_generation(blueprint()).unwrap()));
                 // One that waits for the open set first would never be seen here.
                 for _ in 0..200_000 {
                     subscribed = gate.snapshot().2.is_some();
@@ -179,7 +182,7 @@ fn c36_a_begin_looks_for_generations_after_it_has_entered_the_open_set() {
                     // Long enough for it to come to the lock, on a machine that isn't busy.
                     (0..200).for_each(|_| thread::yield_now());
                 },
-                || gate.start_generation(plan()).unwrap(),
+                || gate.start_generation(blueprint()).unwrap(),
             );
             (building, beginning.unwrap().join())
         });
@@ -198,7 +201,7 @@ fn c36_a_begin_that_races_with_a_new_generation_is_in_it() {
         let building = thread::scope(|threads| {
             let building = threads.spawn(|| {
                 barrier.wait();
-                gate.start_generation(plan()).unwrap()
+                gate.start_generation(blueprint()).unwrap()
             });
             barrier.wait();
             gate.begin_admitting(&key(round), write).unwrap();
@@ -225,7 +228,7 @@ fn c36_the_swap_is_one_step() {
             verdicts
         });
         for _ in 0..500 {
-            gate.start_generation(plan()).unwrap().activate().unwrap();
+            gate.start_generation(blueprint()).unwrap().activate().unwrap();
         }
         done.store(true, Ordering::Relaxed);
         assert!(checking.join().unwrap() > 0);
@@ -237,7 +240,7 @@ fn each_generation_hashes_under_a_key_of_its_own() {
     let gate = closed();
     let mut passed = HashSet::new();
     for _ in 0..3 {
-        let building = gate.start_generation(plan()).unwrap();
+        let building = gate.start_generation(blueprint()).unwrap();
         (0..1_000_i64).for_each(|id| building.generation().insert(key(id).as_slice()));
         building.activate().unwrap();
         // False positives of one generation aren't those of the next.
@@ -263,8 +266,8 @@ fn c35_a_generation_that_is_dropped_is_as_if_it_had_never_been() {
 #[test]
 fn c35_a_dropped_rebuild_leaves_the_generation_in_service() {
     let gate = closed();
-    let first = gate.start_generation(plan()).unwrap();
-    let second = gate.start_generation(plan()).unwrap();
+    let first = gate.start_generation(blueprint()).unwrap();
+    let second = gate.start_generation(blueprint()).unwrap();
     drop(first);
     assert!(gate.snapshot().2.is_some(), "an older one took its successor off the view");
     drop(second);
@@ -287,7 +290,7 @@ fn before_anything_is_known_the_gate_is_warming() {
 #[test]
 fn a_break_in_the_standing_needs_a_generation_begun_after_it() {
     let gate = closed();
-    let begun_before = gate.start_generation(plan()).unwrap();
+    let begun_before = gate.start_generation(blueprint()).unwrap();
     gate.set_standing(NOT_ALONE);
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::NotAlone));
     gate.set_standing(Standing::Current);
@@ -295,7 +298,7 @@ fn a_break_in_the_standing_needs_a_generation_begun_after_it() {
     assert!(!gate.is_certified() && gate.was_complete());
     assert_eq!(begun_before.activate(), Err(Why::Rebuilding));
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Rebuilding));
-    gate.start_generation(plan()).unwrap().activate().unwrap();
+    gate.start_generation(blueprint()).unwrap().activate().unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
 }
 
@@ -312,7 +315,7 @@ fn a_generation_is_not_put_in_service_while_in_doubt() {
 #[test]
 fn the_standing_touches_no_generation() {
     let gate = closed();
-    let building = gate.start_generation(plan()).unwrap();
+    let building = gate.start_generation(blueprint()).unwrap();
     gate.set_standing(Standing::Current);
     assert!(gate.is_certified());
     gate.set_standing(NOT_ALONE);
@@ -332,7 +335,7 @@ fn a_gate_that_is_forced_open_stays_open() {
     let gate = gate_of(true);
     gate.set_standing(Standing::Current);
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Forced));
-    gate.start_generation(plan()).unwrap().activate().unwrap();
+    gate.start_generation(blueprint()).unwrap().activate().unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Forced));
 }
 

@@ -10,7 +10,7 @@ use super::near::Near;
 use crate::answer::Why;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, SourceError};
-use crate::gate::{Capacity, GateSettings, LiveGate};
+use crate::gate::{Blueprint, Capacity, FilterSettings, GateSettings, LiveGate};
 use crate::ports::{Source, Standing};
 use crate::warm_up::{self, Backoff, Progress};
 
@@ -125,10 +125,7 @@ impl Builder {
                 asked.push(one);
             }
             // Asked once in a while only: a source that undercounts must not be scanned without end.
-            let overfull = std::mem::take(&mut look)
-                && self.settings.capacity == Capacity::Counted
-                && self.gate.present_rate() > OVERFULL * self.settings.rate.get();
-            if overfull {
+            if std::mem::take(&mut look) && self.is_overfull() {
                 tracing::warn!("the gate holds more ids than it is sized for; rebuilding larger");
             } else if self.gate.is_certified() && asked.is_empty() {
                 tokio::select! {
@@ -175,15 +172,9 @@ impl Builder {
             let (source, progress) = (&*self.source, &*self.progress);
             warm_up::settle(source, since, self.write_window, progress, &self.clock).await;
         }
-        let counted = self.count().await;
-        let capacity = self.settings.capacity.for_rows(counted);
-        if counted > capacity {
-            tracing::warn!(counted, capacity, "the gate is sized for fewer ids than there are");
-        }
-        let refused = |error: bloomgate_filter::Error| Error::Filter(error.into());
-        let plan = Plan::new(capacity, self.settings.rate).map_err(refused)?;
+        let blueprint = self.blueprint().await?;
         // Rule A2: subscribe to admissions and copy the open set, then scan.
-        let building = self.gate.start_generation(plan)?;
+        let building = self.gate.start_generation(blueprint)?;
         let generation = Arc::clone(building.generation());
         let insert = |key: &[u8]| generation.insert(key);
         let _completed = warm_up::fill(&*self.source, insert, &self.progress, &self.clock).await;
@@ -191,6 +182,33 @@ impl Builder {
         let number = generation.number();
         tracing::info!(generation = number, keys = self.progress.keys(), "the gate is closed");
         Ok(())
+    }
+
+    /// Whether a gate that was sized by counting holds more than it was sized for. The other kinds
+    /// grow, and who gave a capacity wants that one.
+    fn is_overfull(&self) -> bool {
+        match self.settings.filter {
+            FilterSettings::Bloom { capacity: Capacity::Counted, rate, .. } => {
+                self.gate.present_rate() > OVERFULL * rate.get()
+            }
+            FilterSettings::Bloom { .. } | FilterSettings::Bitmap | FilterSettings::Exact => false,
+        }
+    }
+
+    /// What the next generation is made of. A Bloom filter is sized by the rows there are.
+    async fn blueprint(&self) -> Result<Blueprint, Error> {
+        let (capacity, rate, hash) = match self.settings.filter {
+            FilterSettings::Bloom { capacity, rate, hash } => (capacity, rate, hash),
+            FilterSettings::Bitmap => return Ok(Blueprint::Bitmap),
+            FilterSettings::Exact => return Ok(Blueprint::Exact),
+        };
+        let counted = self.count().await;
+        let capacity = capacity.for_rows(counted);
+        if counted > capacity {
+            tracing::warn!(counted, capacity, "the gate is sized for fewer ids than there are");
+        }
+        let plan = Plan::new(capacity, rate).map_err(|error| Error::Filter(error.into()))?;
+        Ok(Blueprint::Bloom(plan, hash))
     }
 
     /// Asks how many keys there are until the source says so.

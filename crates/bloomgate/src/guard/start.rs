@@ -79,7 +79,7 @@ impl<K: Key, V: Value> Builder<K, V> {
 
         let forced_open = settings.gate.forced_open;
         let open_writes = OpenWrites::new(MOST_WRITES);
-        let gate = Arc::new(LiveGate::new(settings.gate.hash, secret, forced_open, open_writes));
+        let gate = Arc::new(LiveGate::new(secret, forced_open, open_writes));
         let limits = LocalLimits {
             values: settings.local_values,
             nulls: settings.local_nulls,
@@ -162,7 +162,7 @@ impl<K: Key, V: Value> Builder<K, V> {
             return Err(Error::config("builder(name)", problem, fix));
         }
         let mut settings = Settings {
-            gate: self.gate.check()?,
+            gate: self.gate.check(&K::kind())?,
             value_ttl: self.value_ttl,
             null_ttl: self.null_ttl,
             jitter: self.jitter,

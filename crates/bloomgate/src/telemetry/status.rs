@@ -54,9 +54,12 @@ pub struct GateStatus {
     pub family: &'static str,
     /// Ids added to it, with repetitions.
     pub items: u64,
-    /// Ids it is sized for.
-    pub capacity: u64,
-    /// Share of its bits that are set, 0 to 1.
+    /// Distinct ids in it: exact in a bitmap or a set, estimated from the bits of a Bloom filter;
+    /// `None` if every bit is set, or while there is no filter.
+    pub distinct: Option<u64>,
+    /// Ids it is sized for; `None` if it grows, or while there is no filter.
+    pub capacity: Option<u64>,
+    /// Share of its bits that are set, or of its places that are taken, 0 to 1.
     pub fill_ratio: f64,
     /// False-positive rate to expect at capacity, 0 to 1.
     pub expected_false_positive_rate: f64,

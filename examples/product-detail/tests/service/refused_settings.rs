@@ -70,6 +70,17 @@ fn each_is_named() {
 }
 
 #[test]
+fn what_an_exact_gate_has_no_use_for_is_refused_by_name() {
+    for gate in ["bitmap", "exact"] {
+        for (flag, value) in [("--capacity", "1000"), ("--false-positive-rate", "0.01")] {
+            let (line, code) = refused(&["--gate", gate, flag, value], &[]);
+            assert_eq!(code, Some(2), "{line}");
+            assert!(line.contains(flag), "{line}");
+        }
+    }
+}
+
+#[test]
 fn variables_count_as_well() {
     let (line, code) = refused(&[], &[("PRODUCT_DETAIL_FALSE_POSITIVE_RATE", "2")]);
     assert_eq!(code, Some(2));

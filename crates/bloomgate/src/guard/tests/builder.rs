@@ -77,6 +77,31 @@ async fn c02_a_rate_that_is_none_is_refused() {
 }
 
 #[tokio::test]
+async fn a_gate_that_its_keys_or_its_own_kind_cant_have_is_refused() {
+    let text = || {
+        Guard::<String, String>::builder("fine")
+            .source(Keys::new(["a".to_owned()]))
+            .loader(loader::from_fn(|_: String| async { Ok::<_, Infallible>(None) }))
+    };
+    let refused = text().gate(Gate::bitmap()).build().await;
+    assert!(matches!(refused, Err(Error::Config { field: "gate", .. })), "{refused:?}");
+    assert!(text().gate(Gate::exact()).build().await.is_ok());
+    assert!(sane("fine").gate(Gate::bitmap()).build().await.is_ok());
+    for exact in [Gate::bitmap, Gate::exact] {
+        for (field, gate) in [
+            ("gate.items", exact().items(1)),
+            ("gate.false_positive_rate", exact().false_positive_rate(0.01)),
+            ("gate.hash", exact().hash(bloomgate_filter::Hash::Xxh3)),
+        ] {
+            match sane("fine").gate(gate).build().await {
+                Err(Error::Config { field: named, .. }) => assert_eq!(named, field),
+                other => panic!("{field}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_required_is_asked_for() {
     let no_source = Guard::<i64, String>::builder("fine")
         .loader(loader::from_fn(|_: i64| async { Ok::<_, Infallible>(None) }))
