@@ -32,8 +32,10 @@ type AskIsolated = Box<dyn Fn(&[u64]) -> f64>;
 /// An empty filter; returns the time a key.
 pub(crate) struct Filler {
     pub(crate) name: &'static str,
-    pub(crate) fill: Box<dyn FnMut(&[u64]) -> f64>,
+    pub(crate) fill: Fill,
 }
+
+type Fill = Box<dyn FnMut(&[u64]) -> f64>;
 
 pub(crate) const FASTBLOOM_DEFAULT: &str = "fastbloom 0.17 atomic, default hash";
 pub(crate) const FB: &str = "fastbloom 0.17 atomic, XXH3";

@@ -4,6 +4,8 @@
 //! takes about five minutes and 4 GB. Everything is measured in the same process, in turns, and told
 //! as the median of the turns: compare rows of one run, never of two.
 
+#![expect(clippy::expect_used, reason = "a benchmark that can't begin should say why and end")]
+
 mod contenders;
 mod keys;
 mod report;

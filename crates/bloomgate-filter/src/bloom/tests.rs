@@ -39,27 +39,6 @@ fn passing<K: AsRef<[u8]>>(filter: &BloomFilter, probes: impl Iterator<Item = K>
     probes.filter(|key| filter.contains(key.as_ref())).count() as u64
 }
 
-/// The most passes in `probes` trials of probability `rate` that chance explains: five deviations.
-fn most(probes: u64, rate: f64) -> f64 {
-    let mean = probes as f64 * rate;
-    mean + 5.0 * (mean * (1.0 - rate)).sqrt()
-}
-
-/// A UUID of version 7 as a database would make it: a millisecond clock, then random bits.
-fn uuid_v7(n: u64) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&((1_760_000_000_000 + n / 10) << 16).to_be_bytes());
-    let mut state = n;
-    for byte in &mut bytes[6..] {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        *byte = (state >> 56) as u8;
-    }
-    bytes[6] = 0x70 | (bytes[6] & 0x0f);
-    bytes[8] = 0x80 | (bytes[8] & 0x3f);
-    bytes
-}
-
 #[test]
 fn c01_a_filter_for_no_items_works() {
     for hash in HASHES {
@@ -73,52 +52,6 @@ fn c01_a_filter_for_no_items_works() {
         assert_eq!((stats.items, stats.capacity, stats.bytes), (1, Some(0), 64));
         assert_eq!(stats.expected_false_positive_rate, 0.0);
     }
-}
-
-/// Inserts 100,000 keys of one shape, then probes the next 200,000 of the same shape, for both
-/// hashes and both usual rates.
-fn rates_hold<K: AsRef<[u8]>>(shape: impl Fn(u64) -> K) {
-    const ITEMS: u64 = 100_000;
-    const PROBES: u64 = 200_000;
-    for hash in HASHES {
-        for rate in [0.01, 0.001] {
-            let filter = filter(ITEMS, rate, hash);
-            for n in 1..=ITEMS {
-                filter.insert(shape(n).as_ref());
-            }
-            let model = filter.stats().expected_false_positive_rate;
-            let passed = passing(&filter, (ITEMS + 1..=ITEMS + PROBES).map(&shape));
-            let name = hash.name();
-            assert!(passed as f64 <= most(PROBES, model), "{name} at {rate}: {passed}");
-            assert!(passed as f64 <= 1.3 * rate * PROBES as f64, "{name} at {rate}: {passed}");
-            assert_eq!(passing(&filter, (1..=1_000).map(&shape)), 1_000);
-        }
-    }
-}
-
-#[test]
-fn c05_the_rate_holds_for_sequential_integers() {
-    rates_hold(u64::to_le_bytes);
-}
-
-#[test]
-fn c05_the_rate_holds_for_big_endian_integers() {
-    rates_hold(u64::to_be_bytes);
-}
-
-#[test]
-fn c05_the_rate_holds_for_decimal_strings() {
-    rates_hold(|n| n.to_string());
-}
-
-#[test]
-fn c05_the_rate_holds_for_prefixed_strings() {
-    rates_hold(|n| format!("user:{n}"));
-}
-
-#[test]
-fn c05_the_rate_holds_for_uuids() {
-    rates_hold(uuid_v7);
 }
 
 #[test]
@@ -164,19 +97,6 @@ fn deep_c04_a_rate_of_one_in_a_million_is_kept() {
         let passed = passing(&filter, (1 << 32..(1 << 32) + 400_000).map(u64::to_le_bytes));
         // The mean is 0.4; more than 5 happens by chance once in 40,000 runs of a *new* secret.
         assert!(passed <= 5, "{} {passed}", hash.name());
-    }
-}
-
-#[test]
-#[ignore = "forty million probes: a minute in release, far longer in debug"]
-fn deep_c04_a_rate_of_one_in_a_million_is_kept_in_twenty_million_probes() {
-    for hash in HASHES {
-        let filter = filter(100_000, 1e-6, hash);
-        for n in 0..100_000_u64 {
-            filter.insert(&n.to_le_bytes());
-        }
-        let passed = passing(&filter, (1 << 32..(1 << 32) + 20_000_000).map(u64::to_le_bytes));
-        assert!(passed <= 40, "{} {passed}", hash.name());
     }
 }
 
@@ -277,33 +197,6 @@ fn c11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {
         assert!(told.iter().any(|told| told[key]), "{key}");
     }
     assert!((0..KEYS as u64).all(|n| !filter.insert(&n.to_le_bytes())));
-}
-
-#[test]
-fn c57_false_positives_found_under_another_key_pass_only_at_the_rate() {
-    const ITEMS: u64 = 10_000;
-    for hash in HASHES {
-        let build = |secret, nonce| {
-            let filter = BloomFilter::new(plan(ITEMS, 0.01), hasher(hash, secret, nonce)).unwrap();
-            for n in 0..ITEMS {
-                filter.insert(&n.to_le_bytes());
-            }
-            filter
-        };
-        // The attacker knows the code, the settings and every member, but not the secret.
-        let attacker = build(7, 1);
-        let found: Vec<_> = (ITEMS..)
-            .map(u64::to_le_bytes)
-            .filter(|key| attacker.contains(key))
-            .take(300)
-            .collect();
-        assert_eq!(passing(&attacker, found.iter()), 300);
-        // Another secret, and the same secret after a rotation of the nonce.
-        for target in [build(8, 1), build(7, 2)] {
-            let passed = passing(&target, found.iter());
-            assert!(passed as f64 <= most(300, 0.01), "{} {passed}", hash.name());
-        }
-    }
 }
 
 #[test]
