@@ -81,7 +81,8 @@ impl ExactSet {
     /// Adds `key`, given as canonical bytes. `true` if it was not in the set before: of several
     /// threads that add the same key at once, exactly one is told so.
     ///
-    /// Waits for other writers. Copies the key; each time the set has doubled, it is copied too.
+    /// Waits for other writers. Copies the key; each time the set has doubled, its places for keys
+    /// are copied too, though not the keys.
     pub fn insert(&self, key: &[u8]) -> bool {
         // A key that is in stays in, so that needs no turn.
         let new = !self.contains(key) && self.add(Arc::from(key));
@@ -92,14 +93,13 @@ impl ExactSet {
     /// Adds every key of `other`. Both sets can be read and written meanwhile, but keys that enter
     /// `other` after the call began may be left out.
     ///
-    /// Each key counts as one insert. The bytes of the keys are shared between the sets.
+    /// Each key that is new counts as one insert. The bytes of the keys are shared between the sets.
     pub fn merge(&self, other: &ExactSet) {
         let table = other.table.load_full();
         for key in table.items() {
-            if !self.contains(key) {
-                self.add(Arc::clone(key));
+            if !self.contains(key) && self.add(Arc::clone(key)) {
+                self.inserts.fetch_add(1, Ordering::Relaxed);
             }
-            self.inserts.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -141,9 +141,7 @@ impl ExactSet {
             present_false_positive_rate: 0.0,
         }
     }
-}
 
-impl ExactSet {
     /// Adds `key` when the writer's turn has come; whether it was new.
     fn add(&self, key: Arc<[u8]>) -> bool {
         let _turn = self.turn();

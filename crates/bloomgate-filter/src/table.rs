@@ -63,8 +63,9 @@ impl<T: Clone + Eq + Hash> Table<T> {
         if self.len() >= self.room() {
             return Err(item);
         }
+        let slots = self.probe(&item);
         let mut item = item;
-        for slot in self.probe(&item.clone()) {
+        for slot in slots {
             match slot.set(item) {
                 Ok(()) => {
                     self.taken.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +79,10 @@ impl<T: Clone + Eq + Hash> Table<T> {
 
     /// The slots in the order in which `key` looks for its place. The table must have slots.
     #[inline]
-    fn probe<Q: Hash + ?Sized>(&self, key: &Q) -> impl Iterator<Item = &OnceLock<T>> {
+    fn probe<'t, Q>(&'t self, key: &Q) -> impl Iterator<Item = &'t OnceLock<T>> + use<'t, T, Q>
+    where
+        Q: Hash + ?Sized,
+    {
         // The upper half of the product maps a uniform hash onto the slots, however many.
         let hash = u128::from(self.hasher.hash_one(key));
         let start = ((hash * self.slots.len() as u128) >> 64) as usize;

@@ -65,6 +65,14 @@ fn loaded(first: u64, count: u16) -> Bitmap {
     builder.finish(false)
 }
 
+/// A bitmap with one page, of the ids 0 to 4096.
+fn paged() -> Bitmap {
+    let bitmap = loaded(0, 4_096);
+    bitmap.insert_id(4_096);
+    bitmap.compact();
+    bitmap
+}
+
 #[test]
 fn c01_an_empty_set_holds_nothing_and_takes_its_first_id() {
     for id in CORNERS {
@@ -152,11 +160,10 @@ fn a_page_takes_ids_in_place_and_counts_each_once() {
 
 #[test]
 fn an_insert_through_an_old_state_reaches_the_new_one() {
-    let bitmap = of(0..5_000);
-    bitmap.compact();
+    let bitmap = paged();
     let old = bitmap.state.load_full();
     // A new base is published while somebody still has the old one in hand.
-    (0..2_000).for_each(|n| _ = bitmap.insert_id((n << 16) + 70_000));
+    bitmap.insert_id(70_000);
     bitmap.compact();
     assert!(!Arc::ptr_eq(&old, &bitmap.state.load_full()));
     assert_eq!(old.insert_in_place(60_000), Some(true));
@@ -183,7 +190,7 @@ fn an_old_state_without_the_page_defers_to_the_new_one() {
 #[test]
 fn ids_wait_in_the_overlay_until_they_are_merged_and_are_found_all_the_while() {
     let bitmap = Bitmap::new();
-    let ids: Vec<u64> = (0..if cfg!(miri) { 1_100 } else { 10_000 }).map(|n| n * 9_973).collect();
+    let ids: Vec<u64> = (0..if cfg!(miri) { 100 } else { 10_000 }).map(|n| n * 9_973).collect();
     for (at, &id) in ids.iter().enumerate() {
         assert!(bitmap.insert_id(id));
         assert!(!bitmap.insert_id(id));
@@ -195,7 +202,7 @@ fn ids_wait_in_the_overlay_until_they_are_merged_and_are_found_all_the_while() {
     }
     assert!(ids.iter().all(|&id| bitmap.contains_id(id)));
     // Without `compact`, few of the ids wait: most have been sorted in.
-    assert!(bitmap.stats().fill_ratio > 0.6, "{:?}", bitmap.stats());
+    assert!(cfg!(miri) || bitmap.stats().fill_ratio > 0.6, "{:?}", bitmap.stats());
     bitmap.compact();
     assert_eq!(bitmap.stats().fill_ratio, 1.0);
     assert!(ids.iter().all(|&id| bitmap.contains_id(id) && !bitmap.contains_id(id + 1)));
@@ -229,6 +236,7 @@ fn a_union_holds_the_ids_of_both_whatever_they_are_stored_in() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many ids")]
 fn a_set_merged_into_itself_is_unchanged() {
     let bitmap = of((0..6_000).chain([u64::MAX]));
     bitmap.merge(&bitmap);
@@ -405,10 +413,11 @@ fn c11_what_was_announced_is_contained_while_sparse_ids_are_sorted_in() {
 #[test]
 fn c11_what_was_announced_is_contained_while_others_are_merged_in() {
     let each = if cfg!(miri) { 8 } else { 1_000 };
-    let bitmap = Bitmap::new();
+    // Inserts go where `other` has a page and this bitmap at first has nothing.
+    let (bitmap, id) = (Bitmap::new(), |n| 5_000 + n * 13);
     let (done, announced) = (AtomicBool::new(false), AtomicU64::new(0));
-    // Pages where the inserts go to as well, arrays elsewhere.
-    let other = of((0..5_000).map(|n| n * 13 + 1).chain((0..50).map(|n| n << 30)));
+    let other = paged();
+    (1..=5).for_each(|n| _ = other.insert_id(n << 30));
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Acquire) {
@@ -419,14 +428,14 @@ fn c11_what_was_announced_is_contained_while_others_are_merged_in() {
         });
         scope.spawn(|| {
             for n in 0..each {
-                bitmap.insert_id(n * 13 + 2);
+                bitmap.insert_id(id(n));
                 announced.store(n + 1, Ordering::Release);
             }
         });
         let mut seen = 0;
         while seen < each {
             seen = announced.load(Ordering::Acquire);
-            assert!((seen.saturating_sub(9)..seen).all(|n| bitmap.contains_id(n * 13 + 2)));
+            assert!((seen.saturating_sub(9)..seen).all(|n| bitmap.contains_id(id(n))));
             thread::yield_now();
         }
         done.store(true, Ordering::Release);
@@ -434,7 +443,7 @@ fn c11_what_was_announced_is_contained_while_others_are_merged_in() {
     bitmap.merge(&other);
     assert_eq!(captured(&bitmap).len() as u64, bitmap.len());
     assert_eq!(captured(&other).len() as u64, other.len());
-    assert_eq!(bitmap.len(), 5_000 + 50 + each);
+    assert_eq!(bitmap.len(), 4_097 + 5 + each);
 }
 
 #[test]
@@ -460,8 +469,7 @@ fn c11_of_threads_that_insert_the_same_id_exactly_one_is_told_it_is_new() {
 
 #[test]
 fn neither_readers_nor_inserts_into_pages_wait_for_a_writer() {
-    let bitmap = Arc::new(of(0..5_000));
-    bitmap.compact();
+    let bitmap = Arc::new(paged());
     bitmap.insert_id(1 << 30);
     let turn = bitmap.turn();
     let reader = Arc::clone(&bitmap);
@@ -478,7 +486,7 @@ fn neither_readers_nor_inserts_into_pages_wait_for_a_writer() {
     // The time only ends a test that has failed.
     let (answers, len, items) = receive.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(answers, [true, true, false, true, true, false]);
-    assert_eq!((len, items), (5_002, 5_003));
+    assert_eq!((len, items), (4_099, 4_100));
     drop(turn);
 }
 
