@@ -80,13 +80,14 @@ use state::State;
 /// | one in 10 | 10.0 |
 /// | one in 100 | 16.1 |
 /// | one in 65,536 | 80 |
-/// | one in 300,000 or fewer | 144 |
+/// | one in 262,144 | 272 |
+/// | farther apart | 144 |
 ///
 /// Ids that are still to be sorted in take 16 to 64 *bytes* each. They are at most 1,024, or a
 /// sixteenth of the sparse ids; [`compact`](Bitmap::compact) sorts them in at once, and a warm-up
 /// should end with it. While new ids are sorted in, the sparse part of the set is in memory twice.
 ///
-/// Ids of the last two rows are better kept elsewhere: each look-up of the last is a binary search
+/// Ids of the last three rows are better kept elsewhere: a look-up of the last is a binary search
 /// through all of them, and a [`BloomFilter`](crate::BloomFilter) takes a tenth of the memory.
 ///
 /// ```

@@ -94,14 +94,11 @@ impl Directory {
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, Place)> {
         let (first, numbers, places): (_, &[u64], _) = match self {
             Self::Direct { first, places } => (*first, &[], places),
-            Self::Sorted { numbers, places } => (0, &**numbers, places),
+            Self::Sorted { numbers, places } => (0, numbers, places),
         };
-        // A direct table that goes around ends with the lowest numbers.
-        let around = match self {
-            Self::Direct { .. } => usize::try_from(CHUNKS - first).unwrap_or(usize::MAX),
-            Self::Sorted { .. } => places.len(),
-        };
-        let around = around.min(places.len());
+        // A direct table that goes around ends with the lowest numbers. For a sorted list, whose
+        // `first` is 0, this is all of it.
+        let around = usize::try_from(CHUNKS - first).unwrap_or(usize::MAX).min(places.len());
         (around..places.len()).chain(0..around).filter_map(move |at| {
             let number = match numbers.get(at) {
                 Some(&number) => number,

@@ -298,6 +298,8 @@ fn memory_is_about_a_bit_for_dense_ids_and_two_bytes_for_sparse_ones() {
     assert!((16.0..17.0).contains(&gaps), "{gaps}");
     let one_a_chunk = bits(50_000, |n| n << 16);
     assert!((80.0..81.0).contains(&one_a_chunk), "{one_a_chunk}");
+    let one_in_four_chunks = bits(50_000, |n| n << 18);
+    assert!((272.0..273.0).contains(&one_in_four_chunks), "{one_in_four_chunks}");
     let far_apart = bits(50_000, |n| n << 32);
     assert!((144.0..145.0).contains(&far_apart), "{far_apart}");
 }
