@@ -105,7 +105,7 @@ impl BloomFilter {
     }
 
     /// [`contains`](BloomFilter::contains) for a hash made by [`hash`](BloomFilter::hash).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
         self.probe.contains(self.block(hash), hash.bits)
@@ -117,7 +117,7 @@ impl BloomFilter {
         self.hasher.hash(key)
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&self, hash: KeyHash) -> &Block {
         &self.blocks[block_index(hash, self.blocks.len() as u64) as usize]
     }

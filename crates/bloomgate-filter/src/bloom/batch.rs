@@ -44,7 +44,8 @@ impl BloomFilter {
     /// next ones have been asked for before.
     fn each_chunk<K: AsRef<[u8]>>(&self, keys: &[K], mut work: impl FnMut(&[(&Block, u64)])) {
         let nowhere = (&self.blocks[0], 0);
-        let (mut current, mut next) = ([nowhere; AHEAD], [nowhere; AHEAD]);
+        let (mut one, mut other) = ([nowhere; AHEAD], [nowhere; AHEAD]);
+        let (mut current, mut next) = (&mut one, &mut other);
         let mut filled = 0;
         for chunk in keys.chunks(AHEAD) {
             for (place, key) in next.iter_mut().zip(chunk) {

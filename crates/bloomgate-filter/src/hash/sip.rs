@@ -6,7 +6,8 @@
 //! time. The tests compare the two.
 
 /// The hash of `bytes` under the two halves of a 128-bit key.
-#[inline(always)]
+// Not inlined: the callers inline all hashes, and this one would take most of their registers.
+#[inline(never)]
 pub(super) fn siphash13(key: [u64; 2], bytes: &[u8]) -> u64 {
     // "somepseudorandomlygeneratedbytes", as the paper has it.
     let mut state = [

@@ -26,7 +26,7 @@ impl Probe {
     #[inline]
     pub(crate) fn contains(self, block: &Block, bits: u64) -> bool {
         match self {
-            Self::Scalar => block.contains(bits),
+            Self::Scalar => scalar(block, bits),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Self::Avx2(token) => token.contains(block, bits),
         }
@@ -43,6 +43,13 @@ impl Probe {
             Self::Avx2(token) => token.contains_each(places, answers),
         }
     }
+}
+
+/// Word after word. Where there is a better way, it should not take registers from that.
+#[cfg_attr(target_arch = "x86_64", inline(never))]
+#[cfg_attr(not(target_arch = "x86_64"), inline)]
+fn scalar(block: &Block, bits: u64) -> bool {
+    block.contains(bits)
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
