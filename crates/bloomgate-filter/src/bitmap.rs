@@ -48,7 +48,8 @@ mod stored;
 mod tests;
 mod traits;
 
-use base::{Base, Builder};
+use base::{Base, Builder, MOST_IN_ARRAY};
+use page::PAGE_BITS;
 use state::State;
 
 /// An exact set of integers of up to 64 bits: no absent id passes, and dense ids take little more
@@ -242,6 +243,21 @@ impl Bitmap {
     /// are always 4 KiB; constant time.
     pub fn bytes(&self) -> u64 {
         self.state.load().bytes()
+    }
+
+    /// Bytes that `ids` dense ids will take once compact, to within a percent: for planning.
+    ///
+    /// Constant time.
+    pub fn planned_bytes(ids: u64) -> u128 {
+        /// The directory's share of a chunk.
+        const CHUNK: u128 = 40;
+        /// What an empty set takes.
+        const EMPTY: u128 = 128;
+        const PAGE: u128 = PAGE_BITS as u128 / 8;
+        let (whole, rest) = (u128::from(ids >> 16), u128::from(ids & 0xffff));
+        let rest_bytes = if rest > MOST_IN_ARRAY as u128 { PAGE } else { 2 * rest };
+        let chunks = whole + u128::from(rest > 0);
+        EMPTY + whole * PAGE + rest_bytes + chunks * CHUNK
     }
 
     /// The figures of the set; constant time.

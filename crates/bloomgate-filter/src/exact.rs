@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::RandomState;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 
@@ -49,6 +49,11 @@ pub struct ExactSet {
     inserts: AtomicU64,
     /// Heap bytes of the keys, without their slots. Changed under `writer`.
     key_bytes: AtomicU64,
+}
+
+/// Heap bytes of a key of `len` bytes.
+fn key_bytes(len: usize) -> usize {
+    (ARC_COUNTS + len).next_multiple_of(size_of::<usize>())
 }
 
 impl ExactSet {
@@ -122,6 +127,18 @@ impl ExactSet {
         self.key_bytes.load(Ordering::Relaxed) + table.bytes() + fixed as u64
     }
 
+    /// Bytes that `keys` keys of `key_len` bytes each will take: for planning.
+    ///
+    /// Constant time.
+    pub fn planned_bytes(keys: u64, key_len: usize) -> u128 {
+        let room = match u128::from(keys) {
+            0 => 0,
+            keys => keys.next_power_of_two().max(FIRST_ROOM as u128),
+        };
+        let slot = size_of::<OnceLock<Arc<[u8]>>>() as u128;
+        u128::from(keys) * key_bytes(key_len) as u128 + 2 * room * slot
+    }
+
     /// The figures of the set; constant time.
     ///
     /// `fill_ratio` is the share of places for keys that are taken, at most one half: growing keeps
@@ -150,7 +167,7 @@ impl ExactSet {
         if table.contains(&*key) {
             return false;
         }
-        let bytes = (ARC_COUNTS + key.len()).next_multiple_of(size_of::<usize>());
+        let bytes = key_bytes(key.len());
         if let Err(key) = table.insert(key) {
             let larger = table.resized((2 * table.room()).max(FIRST_ROOM));
             // Never refused: the room is larger than the number of keys.

@@ -10,16 +10,15 @@ Example:
 Kinds of sets:
   classic   the textbook Bloom filter, to compare with: any keys, a cache line for every bit
   bloom     the Bloom filter of the guard: any keys, one cache line a lookup
-  bitmap    dense integers only, exact: whole pages of 65,536 ids (8 KiB each) and 16 bytes of
-            directory a page
-  exact     any keys, exact: a hash set; its size is an estimate for keys of 8 bytes
+  bitmap    integers, exact: the size is that of dense ids, such as those of a sequence
+  exact     any keys, exact: the size is that of keys of 8 bytes
 
 Fields of --json:
   items, rate           what was asked
   families              {classic, bloom, bitmap, exact}, each one object:
-    bits                exact size without directories; for the exact set 8 times the bytes
+    bits                size of the filter; of the exact kinds 8 times the bytes
     hashes              bits that a key sets; 0 where keys are not hashed into bits
-    bytes               memory, directories included
+    bytes               memory
     bits_per_item       bits / items
     rates               {1x, 2x, 3x}: share of absent keys that pass once as many, twice or three
                         times as many distinct items are in as were planned

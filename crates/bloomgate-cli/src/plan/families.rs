@@ -1,17 +1,10 @@
 //! The figures of each kind of set.
 
-use bloomgate_filter::{ClassicPlan, Error, Plan, Rate};
+use bloomgate_filter::{Bitmap, ClassicPlan, Error, ExactSet, Plan, Rate};
 use serde::Serialize;
 
-/// Ids that share a page of the bitmap.
-const PAGE_IDS: u64 = 65_536;
-/// Bytes of a page with its entry in the directory: a number and a pointer.
-const PAGE_BYTES: u128 = PAGE_IDS as u128 / 8 + 16;
-
-/// Bytes of a place in the table of an exact set: pointer and length of the key, a control byte.
-const SLOT_BYTES: u128 = 17;
-/// Bytes of the smallest allocation, which a key of 8 bytes takes.
-const KEY_BYTES: u128 = 32;
+/// The length of the keys that an exact set is planned for: integers.
+const KEY_LEN: usize = 8;
 
 /// The widest addresses of today's processors have 57 bits.
 const MOST_BYTES: u128 = 1 << 57;
@@ -59,8 +52,8 @@ impl Families {
         Self {
             classic: ClassicPlan::new(items, rate).map(|plan| classic(&plan)).into(),
             bloom: Plan::new(items, rate).map(|plan| bloom(&plan)).into(),
-            bitmap: bitmap(items),
-            exact: exact(items),
+            bitmap: without_false_positives(items, Bitmap::planned_bytes(items)),
+            exact: without_false_positives(items, ExactSet::planned_bytes(items, KEY_LEN)),
         }
     }
 
@@ -134,25 +127,8 @@ fn bloom(plan: &Plan) -> Figures {
     }
 }
 
-/// Whole pages; ids that leave large gaps touch more of them than this counts.
-fn bitmap(items: u64) -> Outcome {
-    let pages = u128::from(items.div_ceil(PAGE_IDS));
-    exact_figures(items, pages * u128::from(PAGE_IDS), pages * PAGE_BYTES)
-}
-
-/// A hash table of a power of two of places, at most seven eighths full, and the keys' memory.
-fn exact(items: u64) -> Outcome {
-    let items_wide = u128::from(items);
-    let slots = match items {
-        0 => 0,
-        _ => (items_wide * 8).div_ceil(7).next_power_of_two(),
-    };
-    let bytes = slots * SLOT_BYTES + items_wide * KEY_BYTES;
-    exact_figures(items, bytes * 8, bytes)
-}
-
 /// The figures of a set without false positives, unless no process can hold it.
-fn exact_figures(items: u64, bits: u128, bytes: u128) -> Outcome {
+fn without_false_positives(items: u64, bytes: u128) -> Outcome {
     if bytes > MOST_BYTES {
         return Outcome::Refused {
             error: format!(
@@ -161,7 +137,7 @@ fn exact_figures(items: u64, bits: u128, bytes: u128) -> Outcome {
             ),
         };
     }
-    let bits = bits as u64;
+    let bits = bytes as u64 * 8;
     Outcome::Planned(Figures {
         bits,
         hashes: 0,
@@ -180,27 +156,20 @@ mod tests {
     }
 
     #[test]
-    fn a_bitmap_has_whole_pages() {
-        for (items, pages) in [(0, 0), (1, 1), (65_536, 1), (65_537, 2), (1_000_000, 16)] {
-            let outcome = bitmap(items);
-            let figures = outcome.figures().unwrap();
-            assert_eq!((figures.bits, figures.bytes), (pages * 65_536, pages * 8_208));
-            assert_eq!((figures.hashes, figures.rates.thrice), (0, 0.0));
+    fn the_exact_kinds_take_what_the_sets_themselves_plan_and_have_no_false_positives() {
+        for items in [0, 1, 7_168, 65_537, 1_000_000, 1 << 40] {
+            let families = families(items, 0.01);
+            for (outcome, bytes) in [
+                (&families.bitmap, Bitmap::planned_bytes(items)),
+                (&families.exact, ExactSet::planned_bytes(items, 8)),
+            ] {
+                let figures = outcome.figures().unwrap();
+                assert_eq!(u128::from(figures.bytes), bytes);
+                assert_eq!((figures.bits, figures.hashes), (figures.bytes * 8, 0));
+                assert_eq!((figures.rates.once, figures.rates.thrice), (0.0, 0.0));
+            }
         }
-        let most = ((MOST_BYTES / PAGE_BYTES) as u64) * PAGE_IDS;
-        assert_eq!(bitmap(most).figures().unwrap().bits, most);
-        assert!(bitmap(most + 1).figures().is_none());
-    }
-
-    #[test]
-    fn an_exact_set_takes_fifty_to_seventy_bytes_a_key() {
-        for items in [1_000, 7_168, 7_169, 1_000_000, 1 << 40] {
-            let outcome = exact(items);
-            let figures = outcome.figures().unwrap();
-            let each = figures.bytes as f64 / items as f64;
-            assert!((51.0..72.0).contains(&each), "{items}: {each}");
-            assert_eq!(figures.bits, figures.bytes * 8);
-        }
+        assert!(families(1_000_000, 0.01).bitmap.figures().unwrap().bits_per_item < 1.2);
     }
 
     #[test]

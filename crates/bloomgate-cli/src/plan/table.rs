@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use bloomgate_filter::Bitmap;
 use indicatif::{BinaryBytes, HumanCount};
 
 use super::Report;
@@ -42,14 +43,15 @@ impl Display for Table<'_> {
 
         writeln!(out, "\nrates    with 1, 2 and 3 times the planned items in")?;
         if families.bitmap.figures().is_some() {
+            let million = BinaryBytes(Bitmap::planned_bytes(1_000_000) as u64);
+            writeln!(out, "bitmap   of dense integer ids, a million of which take {million};")?;
             writeln!(
                 out,
-                "bitmap   for dense integer ids: about 122 KiB a million ids; for others"
+                "         of one id in 100 a million take 1.9 MiB, of one in 65,536 9.5 MiB"
             )?;
-            writeln!(out, "         8 KiB for each page of 65,536 in which there is one")?;
         }
         if families.exact.figures().is_some() {
-            writeln!(out, "exact    memory is an estimate for keys of 8 bytes")?;
+            writeln!(out, "exact    of keys of 8 bytes")?;
         }
         for sentence in advice {
             writeln!(out, "\nadvice: {sentence}")?;

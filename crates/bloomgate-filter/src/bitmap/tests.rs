@@ -284,6 +284,19 @@ fn the_trait_object_behaves_as_the_set() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
+fn what_is_planned_for_dense_ids_is_what_they_take() {
+    for count in [0, 1, 1_000, 4_096, 4_097, 65_536, 65_537, 70_000, 1_000_000] {
+        let set = Bitmap::new();
+        (0..count).for_each(|id| _ = set.insert_id(id));
+        set.compact();
+        let (planned, taken) = (Bitmap::planned_bytes(count) as f64, set.bytes() as f64);
+        assert!((planned - taken).abs() <= 0.01 * taken + 32.0, "{count}: {planned}, {taken}");
+    }
+    assert!(Bitmap::planned_bytes(u64::MAX) > u128::from(u64::MAX) / 8);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too many ids")]
 fn memory_is_about_a_bit_for_dense_ids_and_two_bytes_for_sparse_ones() {
     let bits = |count: u64, id: fn(u64) -> u64| {
         let bitmap = of((0..count).map(id));

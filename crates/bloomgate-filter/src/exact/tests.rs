@@ -64,6 +64,24 @@ fn memory_grows_with_the_keys_and_is_about_what_the_docs_say() {
 }
 
 #[test]
+fn what_is_planned_is_what_is_taken() {
+    for count in [0, 1, 8, 9, 1_000, 8_192, 8_193, 20_000] {
+        for len in [8, 9, 36] {
+            let set = ExactSet::new();
+            for n in 0..count {
+                let mut key = vec![0; len];
+                key[..8].copy_from_slice(&u64::to_le_bytes(n));
+                set.insert(&key);
+            }
+            let fixed = ExactSet::new().bytes();
+            let planned = ExactSet::planned_bytes(count, len);
+            assert_eq!(u128::from(set.bytes() - fixed), planned, "{count} of {len} bytes");
+        }
+    }
+    assert!(ExactSet::planned_bytes(u64::MAX, usize::MAX / 2) > u128::from(u64::MAX));
+}
+
+#[test]
 fn a_union_holds_the_keys_of_both_and_leaves_the_other_as_it_was() {
     let (left, right) = (ExactSet::new(), ExactSet::new());
     for n in 0..100 {
