@@ -1,7 +1,7 @@
 //! What the processor can do in one step: the only unsafe code of this crate.
 //!
 //! Each part has a portable twin, which the tests compare it with and which runs on other
-//! processors and under Miri:
+//! processors:
 //!
 //! | here | what | twin |
 //! |---|---|---|
@@ -13,10 +13,10 @@
 //! only be made by detecting the feature. So the question is asked once, when a filter is made, and
 //! who holds a token needs no proof of his own.
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod aes;
 pub(crate) mod prefetch;
 pub(crate) mod probe;
 
-#[cfg(all(test, target_arch = "x86_64", not(miri)))]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -305,7 +305,7 @@ fn a_filter_of_another_kind_is_not_merged_and_nothing_changes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 64 }))]
 
     #[test]
     fn batches_do_what_single_calls_do(

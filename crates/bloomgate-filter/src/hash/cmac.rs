@@ -8,7 +8,7 @@
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use zeroize::Zeroizing;
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(target_arch = "x86_64")]
 use crate::simd::aes::AesNi;
 
 /// A key, with everything derived from it that one hash needs.
@@ -27,14 +27,14 @@ type Block = u128;
 enum Cipher {
     /// Runs everywhere and in constant time; 50 to 100 times slower than the processor's own.
     Portable(Box<aes::Aes128>),
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(target_arch = "x86_64")]
     AesNi(AesNi),
 }
 
 impl CmacKey {
     /// With the processor's AES, if it has any.
     pub(super) fn new(key: &[u8; 16]) -> Self {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        #[cfg(target_arch = "x86_64")]
         if let Some(cipher) = AesNi::new(key) {
             return Self::with_cipher(Cipher::AesNi(cipher));
         }
@@ -49,7 +49,7 @@ impl CmacKey {
     fn with_cipher(cipher: Cipher) -> Self {
         let zero = match &cipher {
             Cipher::Portable(cipher) => encrypt(cipher, 0),
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            #[cfg(target_arch = "x86_64")]
             Cipher::AesNi(cipher) => cipher.encrypt(0),
         };
         let first = double(zero);
@@ -61,7 +61,7 @@ impl CmacKey {
     pub(super) fn tag(&self, bytes: &[u8]) -> u128 {
         match &self.cipher {
             Cipher::Portable(cipher) => portable_tag(cipher, &self.subkeys, bytes),
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            #[cfg(target_arch = "x86_64")]
             Cipher::AesNi(cipher) => {
                 let (state, last) = chain(&self.subkeys, bytes, |block| cipher.encrypt(block));
                 cipher.encrypt(state ^ last)

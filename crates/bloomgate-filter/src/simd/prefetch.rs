@@ -3,7 +3,7 @@
 use crate::block::Block;
 
 /// Asks for `block`. A hint: it changes nothing but time, and on other processors does nothing.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(target_arch = "x86_64")]
 #[inline]
 #[expect(unsafe_code, reason = "the intrinsic takes a pointer")]
 pub(crate) fn prefetch(block: &Block) {
@@ -14,6 +14,6 @@ pub(crate) fn prefetch(block: &Block) {
 }
 
 /// Asks for `block`: does nothing here, for there is no stable way to ask.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub(crate) fn prefetch(_block: &Block) {}
