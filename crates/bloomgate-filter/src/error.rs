@@ -4,6 +4,14 @@ use std::fmt;
 
 /// Every error of this crate.
 ///
+/// ```
+/// use bloomgate_filter::{Error, Rate};
+///
+/// let error = Rate::new(2.0).unwrap_err();
+/// assert!(matches!(error, Error::RateOutOfRange { value: 2.0 }));
+/// assert!(error.to_string().starts_with("false_positive_rate is 2: give a number between"));
+/// ```
+///
 /// Each message names the field at fault and the way to put it right. No variant carries a secret
 /// or a part of one. All of them arise while filters are set up or put together: once one
 /// exists, `insert` and `contains` cannot fail.

@@ -36,6 +36,13 @@ const LABEL: &str = "bloomgate generation key v1 ";
 /// secret: who knows it computes what passes.
 ///
 /// There is no `Default`, because the right choice depends on who chooses the keys.
+///
+/// ```
+/// use bloomgate_filter::Hash;
+///
+/// assert_eq!(Hash::Aes128.name(), "aes-128-cmac");
+/// assert_eq!(Hash::from_id(Hash::Aes128.id()), Some(Hash::Aes128));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hash {
@@ -211,6 +218,21 @@ impl fmt::Debug for KeyedHasher {
 /// Hashing once and asking several times saves time. The value means something only to filters
 /// with the same hasher. It can't be looked into: a hash that leaks helps to predict others, so
 /// there is neither an accessor nor a telling `Debug`.
+///
+/// ```
+/// use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Rate, Secret};
+///
+/// let hasher = KeyedHasher::new(Hash::Aes128, &Secret::generate()?, &[7; 16]);
+/// let plan = Plan::new(1_000, Rate::new(0.01)?)?;
+/// let (today, yesterday) =
+///     (BloomFilter::new(plan, hasher.clone())?, BloomFilter::new(plan, hasher)?);
+/// yesterday.insert(b"seen");
+///
+/// // One hash for both filters, which have the same hasher.
+/// let hash = today.hash(b"seen");
+/// assert!(!today.contains_hash(hash) && yesterday.contains_hash(hash));
+/// # Ok::<(), bloomgate_filter::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct KeyHash {
     /// Chooses the block: only its top bits count.

@@ -53,6 +53,13 @@ pub trait Membership: fmt::Debug + Send + Sync + 'static {
 }
 
 /// The kinds of sets in this crate.
+///
+/// ```
+/// use bloomgate_filter::Family;
+///
+/// assert_eq!(Family::Bitmap.name(), "bitmap");
+/// assert_eq!(Family::from_id(Family::Bitmap.id()), Some(Family::Bitmap));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
@@ -102,6 +109,18 @@ impl Family {
 /// The figures of a set at one moment.
 ///
 /// All are finite. While other threads insert, the numbers may be some inserts apart.
+///
+/// ```
+/// use bloomgate_filter::Bitmap;
+///
+/// let ids = Bitmap::new();
+/// for id in [7, 8, 7] {
+///     ids.insert_id(id);
+/// }
+/// let stats = ids.stats();
+/// assert_eq!((stats.items, stats.distinct), (3, Some(2)));
+/// assert_eq!(stats.present_false_positive_rate, 0.0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
     /// Calls of `insert` so far, repeated keys included.

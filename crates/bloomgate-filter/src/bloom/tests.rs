@@ -226,11 +226,12 @@ fn the_trait_object_behaves_as_the_filter() {
 #[test]
 fn c11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() {
     // The fullest case for the vector load: one block, all bits contended.
+    const INSERTS: u64 = if cfg!(miri) { 100 } else { 20_000 };
     let filter = filter(40, 0.01, Hash::Xxh3);
     let done = AtomicU64::new(0);
     thread::scope(|scope| {
         scope.spawn(|| {
-            for n in 1..=20_000_u64 {
+            for n in 1..=INSERTS {
                 filter.insert(&n.to_le_bytes());
                 done.store(n, Ordering::Release);
             }
@@ -238,7 +239,7 @@ fn c11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() {
         for _ in 0..2 {
             scope.spawn(|| {
                 let mut seen = 0;
-                while seen < 20_000 {
+                while seen < INSERTS {
                     seen = done.load(Ordering::Acquire);
                     assert!(seen == 0 || filter.contains(&seen.to_le_bytes()), "{seen}");
                 }
@@ -308,6 +309,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 64 }))]
 
     #[test]
+    #[cfg_attr(miri, ignore = "too slow")]
     fn batches_do_what_single_calls_do(
         inserted in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..150),
         asked in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3), 0..150),

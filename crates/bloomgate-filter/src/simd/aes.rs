@@ -55,23 +55,23 @@ fn encrypt(round_keys: &[__m128i; 11], block: u128) -> u128 {
 #[target_feature(enable = "aes,sse4.1")]
 fn expand(key: u128) -> [__m128i; 11] {
     let mut round_keys = [vector(key); 11];
-    macro_rules! rounds {
-        ($($at:literal $constant:literal),+) => {$(
-            round_keys[$at] = next(
-                round_keys[$at - 1],
-                _mm_aeskeygenassist_si128::<$constant>(round_keys[$at - 1]),
-            );
-        )+};
+    for (at, constant) in
+        [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36].into_iter().enumerate()
+    {
+        round_keys[at + 1] = next(round_keys[at], constant);
     }
-    rounds!(1 0x01, 2 0x02, 3 0x04, 4 0x08, 5 0x10, 6 0x20, 7 0x40, 8 0x80, 9 0x1b, 10 0x36);
     round_keys
 }
 
-/// One round key from the one before; `assist` holds its last word, substituted and rotated.
+/// One round key from the one before.
 #[target_feature(enable = "aes,sse4.1")]
-fn next(key: __m128i, assist: __m128i) -> __m128i {
+fn next(key: __m128i, constant: i32) -> __m128i {
+    // The last round of the cipher substitutes bytes and shifts rows. In a block of four equal words
+    // the shift changes nothing, and what is left is the substitution of the key expansion.
+    let last = _mm_extract_epi32::<3>(key).rotate_right(8);
+    let substituted = _mm_aesenclast_si128(_mm_set1_epi32(last), _mm_setzero_si128());
     // Every word of a round key is the exclusive or of all words before it in the last one.
     let key = _mm_xor_si128(key, _mm_slli_si128::<4>(key));
     let key = _mm_xor_si128(key, _mm_slli_si128::<8>(key));
-    _mm_xor_si128(key, _mm_shuffle_epi32::<0xff>(assist))
+    _mm_xor_si128(key, _mm_xor_si128(substituted, _mm_set1_epi32(constant)))
 }
