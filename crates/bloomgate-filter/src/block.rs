@@ -1,8 +1,9 @@
 //! One cache line of bits, shared by threads that set them and threads that look.
 
+use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::layout::{WORDS, picks};
+use crate::layout::{BLOCK_BYTES, WORDS, picks};
 
 #[cfg(test)]
 mod tests;
@@ -81,5 +82,25 @@ impl<W: Word> Block<W> {
         for (word, other) in self.0.iter().zip(&other.0) {
             word.set(other.load(Ordering::Acquire), Ordering::Release);
         }
+    }
+}
+
+impl Block {
+    /// The block that was stored as `bytes`: its words in order, little-endian.
+    #[inline]
+    pub(crate) fn from_le_bytes(bytes: &[u8; BLOCK_BYTES as usize]) -> Self {
+        let (words, _) = bytes.as_chunks();
+        Self(array::from_fn(|at| AtomicU64::new(u64::from_le_bytes(words[at]))))
+    }
+
+    /// The block as it is stored, each word read at the moment it is copied.
+    #[inline]
+    pub(crate) fn to_le_bytes(&self) -> [u8; BLOCK_BYTES as usize] {
+        let mut bytes = [0; BLOCK_BYTES as usize];
+        let (words, _) = bytes.as_chunks_mut();
+        for (stored, word) in words.iter_mut().zip(&self.0) {
+            *stored = word.load(Ordering::Acquire).to_le_bytes();
+        }
+        bytes
     }
 }

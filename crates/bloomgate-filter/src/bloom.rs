@@ -78,6 +78,32 @@ impl BloomFilter {
         })
     }
 
+    /// The filter that was stored as `blocks` after `inserts` inserts.
+    ///
+    /// `None` unless there are exactly the blocks that `plan` needs.
+    pub(crate) fn from_blocks(
+        plan: Plan,
+        hasher: KeyedHasher,
+        inserts: u64,
+        blocks: Vec<Block>,
+    ) -> Option<Self> {
+        (blocks.len() as u64 == plan.blocks()).then(|| Self {
+            blocks: blocks.into_boxed_slice(),
+            hasher,
+            probe: Probe::detect(),
+            plan,
+            inserts: Tally::starting_at(inserts),
+        })
+    }
+
+    /// The blocks of the filter.
+    ///
+    /// While others insert, what is copied of them holds every key whose insert had returned before
+    /// the first word was read, and perhaps parts of later ones.
+    pub(crate) fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
     /// Adds `key`, given as canonical bytes. `true` if that set a bit which was 0.
     ///
     /// The answer is advice, no more. `false` may be said of a key that was never added (all its

@@ -99,7 +99,6 @@ impl ClassicBloom {
     ///
     /// `None` unless there are exactly the words that `plan` needs, with the spare bits of the last
     /// one 0.
-    #[cfg_attr(not(test), expect(dead_code, reason = "stored filters are not read yet"))]
     pub(crate) fn from_words(
         plan: ClassicPlan,
         hasher: KeyedHasher,
@@ -119,7 +118,6 @@ impl ClassicBloom {
     ///
     /// While others insert, the copy holds every key whose insert had returned before the first
     /// word was read, and perhaps parts of later ones.
-    #[cfg_attr(not(test), expect(dead_code, reason = "filters are not stored yet"))]
     pub(crate) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
         self.words.iter().map(|word| word.load(Ordering::Acquire))
     }

@@ -1,6 +1,6 @@
-//! What can go wrong when a filter is configured.
+//! What can go wrong when a filter is configured, stored or read back.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// Every error of this crate.
 ///
@@ -13,8 +13,8 @@ use std::fmt;
 /// ```
 ///
 /// Each message names the field at fault and the way to put it right. No variant carries a secret
-/// or a part of one. All of them arise while filters are set up or put together: once one
-/// exists, `insert` and `contains` cannot fail.
+/// or a part of one. All of them arise while filters are set up, put together, stored or read back:
+/// once one exists, `insert` and `contains` cannot fail.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
@@ -71,6 +71,74 @@ pub enum Error {
         /// What the operating system said.
         reason: String,
     },
+    /// The bytes are no snapshot: they don't begin with the mark of one.
+    NotASnapshot,
+    /// The snapshot is of a version of the format that this build doesn't know.
+    SnapshotVersion {
+        /// The version of the snapshot.
+        version: u16,
+    },
+    /// The snapshot is of a family of sets that this build doesn't know.
+    SnapshotFamily {
+        /// The [number](crate::Family::id) of the family.
+        id: u8,
+    },
+    /// The snapshot was made under a hash that this build doesn't know.
+    SnapshotHash {
+        /// The [number](crate::Hash::id) of the hash.
+        id: u8,
+    },
+    /// The checksum of the snapshot's header is wrong.
+    SnapshotHeaderDamaged,
+    /// The checksum of the whole snapshot is wrong.
+    SnapshotDamaged,
+    /// The snapshot ends too early.
+    SnapshotTruncated {
+        /// The bytes that it should have; as long as the header isn't complete, at least these.
+        expected: u64,
+        /// The bytes that there are.
+        actual: u64,
+    },
+    /// Something follows the end of the snapshot.
+    SnapshotTooLong {
+        /// The bytes that it should have.
+        expected: u64,
+        /// The bytes that there are, at least.
+        actual: u64,
+    },
+    /// The snapshot has valid checksums, but says something that can't be.
+    SnapshotField {
+        /// The field at fault, as `docs/SNAPSHOT.md` names it.
+        field: &'static str,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The snapshot is of a family that hashes, and was read without a secret.
+    SecretMissing,
+    /// The snapshot was made under another secret.
+    SecretDiffers,
+    /// The position for a snapshot is longer than
+    /// [`MOST_POSITION_BYTES`](crate::snapshot::MOST_POSITION_BYTES).
+    PositionTooLong {
+        /// The length that was given, in bytes.
+        bytes: usize,
+    },
+    /// A snapshot could not be written or read.
+    Io {
+        /// What was to be done with the snapshot: "open", "write" and the like.
+        step: &'static str,
+        /// The kind of error.
+        kind: io::ErrorKind,
+        /// What the operating system, or the writer or reader, said.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// The error of `step` that failed with `error`.
+    pub(crate) fn io(step: &'static str, error: &io::Error) -> Self {
+        Self::Io { step, kind: error.kind(), reason: error.to_string() }
+    }
 }
 
 impl fmt::Display for Error {
@@ -126,6 +194,62 @@ impl fmt::Display for Error {
                 "secret: the operating system gave no random bytes ({reason}); give a secret of \
                  your own"
             ),
+            Self::NotASnapshot => write!(
+                f,
+                "snapshot: these bytes are none, or were changed like a text; give the file as it \
+                 was saved, or build the set anew"
+            ),
+            Self::SnapshotVersion { version } => write!(
+                f,
+                "snapshot: version is {version}, and this build knows only 1; read it with a \
+                 newer build, or build the set anew"
+            ),
+            Self::SnapshotFamily { id } => write!(
+                f,
+                "snapshot: family is {id}, which this build doesn't know; read it with a newer \
+                 build, or build the set anew"
+            ),
+            Self::SnapshotHash { id } => write!(
+                f,
+                "snapshot: hash is {id}, which this build doesn't know; read it with a newer \
+                 build, or build the set anew"
+            ),
+            Self::SnapshotHeaderDamaged => {
+                write!(f, "snapshot: the header is damaged (wrong checksum); build the set anew")
+            }
+            Self::SnapshotDamaged => {
+                write!(f, "snapshot: the body is damaged (wrong checksum); build the set anew")
+            }
+            Self::SnapshotTruncated { expected, actual } => write!(
+                f,
+                "snapshot: length is {actual} bytes and should be {expected}: it was cut off; \
+                 build the set anew"
+            ),
+            Self::SnapshotTooLong { expected, actual } => write!(
+                f,
+                "snapshot: length is {actual} bytes and should be {expected}: something was \
+                 appended; build the set anew"
+            ),
+            Self::SnapshotField { field, reason } => {
+                write!(f, "snapshot: {field} {reason}; build the set anew")
+            }
+            Self::SecretMissing => write!(
+                f,
+                "secret: a snapshot of this family can't be read without one; give the secret it \
+                 was made under"
+            ),
+            Self::SecretDiffers => write!(
+                f,
+                "secret: the snapshot was made under another one; give that, or build the set anew"
+            ),
+            Self::PositionTooLong { bytes } => {
+                write!(f, "position has {bytes} bytes: give at most 4096")
+            }
+            Self::Io { step, reason, .. } => write!(
+                f,
+                "snapshot: failed to {step} it ({reason}); give a place that exists, has room, and \
+                 that this process may use"
+            ),
         }
     }
 }
@@ -149,11 +273,24 @@ mod tests {
             (Error::SecretNotHex, "secret"),
             (Error::SecretNotInEnvironment { variable: "V".into() }, "secret"),
             (Error::NoRandomness { reason: "none".into() }, "secret"),
+            (Error::NotASnapshot, "snapshot"),
+            (Error::SnapshotVersion { version: 2 }, "snapshot: version is 2"),
+            (Error::SnapshotFamily { id: 9 }, "snapshot: family is 9"),
+            (Error::SnapshotHash { id: 9 }, "snapshot: hash is 9"),
+            (Error::SnapshotHeaderDamaged, "snapshot: the header"),
+            (Error::SnapshotDamaged, "snapshot: the body"),
+            (Error::SnapshotTruncated { expected: 9, actual: 8 }, "snapshot: length is 8"),
+            (Error::SnapshotTooLong { expected: 8, actual: 9 }, "snapshot: length is 9"),
+            (Error::SnapshotField { field: "rate", reason: "is odd" }, "snapshot: rate is odd"),
+            (Error::SecretMissing, "secret"),
+            (Error::SecretDiffers, "secret"),
+            (Error::PositionTooLong { bytes: 9_999 }, "position has 9999"),
+            (Error::io("open", &io::ErrorKind::NotFound.into()), "snapshot: failed to open"),
         ];
         for (error, field) in cases {
             let text = error.to_string();
             assert!(text.starts_with(field), "{text}");
-            assert!(text.contains("give") || text.contains("set"), "{text}");
+            assert!(["give", "set", "build"].iter().any(|fix| text.contains(fix)), "{text}");
         }
         assert!(Error::OutOfMemory { bytes: 77 }.to_string().contains("77 bytes"));
     }

@@ -29,7 +29,8 @@
 //!   secret and a nonce, so that nobody outside can compute what passes.
 //! - [`Rate`], [`Plan`]: how large a filter must be; see [`sizing`] for the formulas.
 //! - [`Membership`], [`Stats`], [`Family`]: what the families have in common.
-//! - [`Error`]: what can go wrong before a filter exists.
+//! - [`snapshot`]: sets in files and messages.
+//! - [`Error`]: what can go wrong before a filter exists, or with a snapshot of it.
 //!
 //! ```
 //! use bloomgate_filter::{BloomFilter, Hash, Key, KeyedHasher, Plan, Rate, Secret};
@@ -63,8 +64,9 @@
 //!
 //! # What is stable
 //!
-//! The encodings of keys, the hashes, the derivation of their keys and the layout are the same on
-//! every target and in every release; golden vectors in the tests hold them fast.
+//! The encodings of keys, the hashes, the derivation of their keys, the layout and version 1 of the
+//! snapshots are the same on every target and in every release; golden vectors and files in the tests
+//! hold them fast.
 
 mod bitmap;
 mod block;
@@ -78,6 +80,7 @@ mod layout;
 mod membership;
 mod simd;
 pub mod sizing;
+pub mod snapshot;
 mod table;
 mod tally;
 

@@ -140,6 +140,14 @@ impl Plan {
         Ok(Self { items, rate, blocks: enough })
     }
 
+    /// The plan of a stored filter, whose blocks are taken as they are.
+    ///
+    /// `None` if no filter can have them: none at all, or more bytes than one allocation may have.
+    pub(crate) fn stored(items: u64, rate: Rate, blocks: u64) -> Option<Self> {
+        const MOST: u64 = isize::MAX as u64 / BLOCK_BYTES;
+        (1..=MOST).contains(&blocks).then_some(Self { items, rate, blocks })
+    }
+
     /// The number of items planned for.
     pub const fn items(&self) -> u64 {
         self.items

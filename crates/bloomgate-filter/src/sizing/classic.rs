@@ -86,7 +86,6 @@ impl ClassicPlan {
     ///
     /// `None` if no filter can have them: no bits, no hashes, more than 64 or more than bits, or
     /// more bytes than one allocation may have.
-    #[cfg_attr(not(test), expect(dead_code, reason = "stored filters are not read yet"))]
     pub(crate) fn stored(items: u64, rate: Rate, bits: u64, hashes: u32) -> Option<Self> {
         let most_hashes = bits.min(u64::from(MOST_HASHES));
         let plan = Self { items, rate, bits, hashes };

@@ -1,0 +1,231 @@
+//! Snapshots as files that are there whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Header, Loaded, Persist, read, read_header, write};
+use crate::error::Error;
+use crate::hash::Secret;
+
+/// Names that are tried for the temporary file. Two savers never choose the same one; only files
+/// that a crash left behind can be in the way.
+const ATTEMPTS: usize = 16;
+
+/// Writes a snapshot of `set` to the file at `path`, in place of what was there.
+///
+/// The snapshot goes to a new file in the same directory, named `.bloomgate-…tmp`, which is written
+/// to the disk and then renamed. So whoever opens `path`, at whatever moment and even after a
+/// crash, finds the old snapshot or the new one. Savers at the same time don't disturb one another;
+/// the last one to end wins. On Unix the file can be read and written by its owner only (mode 0600,
+/// whatever the mode of the file it replaces), and if `path` is a symbolic link, the link is
+/// replaced.
+///
+/// For `position` and for inserts that run meanwhile see [`write()`]. Costs one pass over the set,
+/// and waiting for the disk.
+///
+/// ```
+/// use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Rate, Secret, snapshot};
+///
+/// let secret = Secret::generate()?;
+/// let hasher = KeyedHasher::new(Hash::SipHash13, &secret, b"generation no. 1");
+/// let filter = BloomFilter::new(Plan::new(1_000, Rate::new(0.01)?)?, hasher)?;
+/// # let path = std::env::temp_dir().join(format!("bloomgate-doc-{}", std::process::id()));
+/// snapshot::save(&filter, b"entry 1200", &path)?;
+///
+/// assert_eq!(snapshot::inspect(&path)?.position(), b"entry 1200");
+/// let loaded = snapshot::load(&path, Some(&secret))?;
+/// # std::fs::remove_file(path).ok();
+/// # Ok::<(), bloomgate_filter::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Io`] with the step that failed, and those of [`write()`]. The temporary file is then
+/// removed, and what was at `path` is as it was. If only the last step failed, syncing the
+/// directory, the new snapshot is at `path`, but a crash of the machine may still undo that.
+pub fn save(set: &impl Persist, position: &[u8], path: impl AsRef<Path>) -> Result<(), Error> {
+    replace(path.as_ref(), |file| write(set, position, file))
+}
+
+/// Reads the snapshot in the file at `path`; see [`read`].
+///
+/// # Errors
+///
+/// Those of [`read`], and [`Error::Io`] if the file can't be opened.
+pub fn load(path: impl AsRef<Path>, secret: Option<&Secret>) -> Result<Loaded, Error> {
+    let (file, length) = open(path.as_ref())?;
+    read(file, length, secret)
+}
+
+/// Reads the header of the snapshot in the file at `path`, without the secret.
+///
+/// The header's checksum and the length of the file are verified. The body is not read.
+///
+/// # Errors
+///
+/// Those of [`read_header`], [`Error::SnapshotTruncated`] and [`Error::SnapshotTooLong`] if the file
+/// has another length than the header tells, and [`Error::Io`] if it can't be opened.
+pub fn inspect(path: impl AsRef<Path>) -> Result<Header, Error> {
+    let (file, length) = open(path.as_ref())?;
+    let header = read_header(file)?;
+    header.check_length(length)?;
+    Ok(header)
+}
+
+fn open(path: &Path) -> Result<(File, u64), Error> {
+    let file = doing("open", File::open(path))?;
+    let length = doing("ask for the length of", file.metadata())?.len();
+    Ok((file, length))
+}
+
+/// Puts a new file that `fill` writes in the place of `path`.
+fn replace(path: &Path, fill: impl FnOnce(&mut File) -> Result<(), Error>) -> Result<(), Error> {
+    // The parent of a bare name is the empty path.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = parent.unwrap_or(Path::new("."));
+
+    let (mut file, temporary) = doing("create a temporary file beside", Temporary::new(directory))?;
+    fill(&mut file)?;
+    doing("sync", file.sync_all())?;
+    drop(file);
+    doing("rename a temporary file to", temporary.rename(path))?;
+    doing("sync the directory of", sync_directory(directory))
+}
+
+/// The path of a file that is removed unless it gets its final name.
+struct Temporary(Option<PathBuf>);
+
+impl Temporary {
+    /// Makes a new, empty file in `directory`.
+    fn new(directory: &Path) -> io::Result<(File, Self)> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+
+        let mut taken = io::Error::from(ErrorKind::AlreadyExists);
+        for _ in 0..ATTEMPTS {
+            // The process may share the directory with others, in other containers under the same
+            // number too. `create_new` has the last word.
+            let process = std::process::id();
+            let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+            let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let name = format!(".bloomgate-{process:x}-{number:x}-{:x}.tmp", clock.as_nanos());
+            let path = directory.join(name);
+            match options.open(&path) {
+                Ok(file) => return Ok((file, Self(Some(path)))),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => taken = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(taken)
+    }
+
+    fn rename(mut self, to: &Path) -> io::Result<()> {
+        if let Some(path) = &self.0 {
+            fs::rename(path, to)?;
+        }
+        self.0 = None;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // If that fails too, an error has been reported already.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Makes the new name last, where that takes a step of its own.
+#[cfg(unix)]
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_directory(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+fn doing<T>(what: &'static str, result: io::Result<T>) -> Result<T, Error> {
+    result.map_err(|error| Error::io(what, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// A directory of its own for a test, removed with what is in it.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let name = format!("bloomgate-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let names = fs::read_dir(&self.0).unwrap();
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).ok();
+        }
+    }
+
+    #[test]
+    fn a_save_that_fails_half_way_leaves_the_old_file_and_nothing_else() {
+        let scratch = Scratch::new("half");
+        let path = scratch.0.join("set");
+        fs::write(&path, "old").unwrap();
+        let failed = replace(&path, |file| {
+            file.write_all(b"new").unwrap();
+            assert_eq!(scratch.names().len(), 2);
+            Err(Error::SnapshotDamaged)
+        });
+        assert_eq!(failed, Err(Error::SnapshotDamaged));
+        assert_eq!((fs::read_to_string(&path).unwrap(), scratch.names().len()), ("old".into(), 1));
+    }
+
+    #[test]
+    fn savers_at_once_each_write_a_file_of_their_own() {
+        let scratch = Scratch::new("nested");
+        let path = scratch.0.join("set");
+        replace(&path, |outer| {
+            outer.write_all(b"outer").unwrap();
+            replace(&path, |inner| {
+                inner.write_all(b"inner").unwrap();
+                assert_eq!(scratch.names().len(), 2);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "inner");
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap(), scratch.names().len()),
+            ("outer".into(), 1)
+        );
+    }
+
+    #[test]
+    fn a_bare_file_name_is_in_the_working_directory() {
+        let name = format!("bloomgate-bare-{}.tmp", std::process::id());
+        replace(Path::new(&name), |_| Ok(())).unwrap();
+        fs::remove_file(name).unwrap();
+    }
+}

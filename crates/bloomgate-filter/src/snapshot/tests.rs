@@ -1,0 +1,184 @@
+//! Tests of the trip there and back, for every size.
+
+use super::*;
+use crate::hash::{Hash, KeyedHasher};
+use crate::sizing::{ClassicPlan, Plan, Rate};
+
+fn secret() -> Secret {
+    Secret::new(&[7; 32]).unwrap()
+}
+
+fn hasher(hash: Hash) -> KeyedHasher {
+    KeyedHasher::new(hash, &secret(), b"generation no. 1")
+}
+
+fn bloom(blocks: u64, hash: Hash) -> BloomFilter {
+    let plan = Plan::stored(blocks * 40, Rate::new(0.01).unwrap(), blocks).unwrap();
+    BloomFilter::new(plan, hasher(hash)).unwrap()
+}
+
+fn classic(bits: u64, hash: Hash) -> ClassicBloom {
+    let hashes = bits.min(7) as u32;
+    let plan = ClassicPlan::stored(bits, Rate::new(0.01).unwrap(), bits, hashes).unwrap();
+    // As a plan can't ask for a number of bits, a filter of that many is made as a stored one is.
+    let words = vec![0; plan.words() as usize];
+    ClassicBloom::from_words(plan, hasher(hash), 0, words).unwrap()
+}
+
+fn written(set: &impl Persist) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(set, b"position", &mut bytes).unwrap();
+    bytes
+}
+
+/// Fills the set, sends it there and back, and compares.
+fn goes_there_and_back<S: Persist + Membership>(set: &S, keys: u64) {
+    let what = set.family();
+    for key in 0..keys {
+        set.insert(&key.to_le_bytes());
+    }
+    let bytes = written(set);
+    let Loaded { header, set: back } =
+        read(bytes.as_slice(), bytes.len() as u64, Some(&secret())).unwrap();
+
+    assert_eq!(header.position(), b"position");
+    assert_eq!((header.family(), header.items()), (what, keys));
+    assert_eq!(header.total_bytes(), bytes.len() as u64);
+    assert_eq!(read_header(bytes.as_slice()), Ok(header));
+    assert!(written(&back) == bytes, "{what:?} differs when it is written again");
+
+    let back = back.into_membership();
+    assert_eq!((back.stats(), back.family()), (set.stats(), what));
+    for key in 0..2 * keys {
+        let key = key.to_le_bytes();
+        assert_eq!(back.contains(&key), set.contains(&key));
+    }
+    for key in keys..keys + 10 {
+        back.insert(&key.to_le_bytes());
+        assert!(back.contains(&key.to_le_bytes()));
+    }
+    assert_eq!(back.stats().items, keys + 10);
+}
+
+#[test]
+fn a_bloom_filter_of_any_size_comes_back_as_it_was() {
+    for hash in Hash::ALL {
+        for blocks in (1..=65).chain([1023, 1024, 1025, 3000]) {
+            goes_there_and_back(&bloom(blocks, hash), blocks * 3);
+        }
+    }
+    goes_there_and_back(&bloom(5, Hash::Xxh3), 0);
+}
+
+#[test]
+fn a_classic_filter_of_any_size_comes_back_as_it_was() {
+    for bits in 1..=2049 {
+        goes_there_and_back(&classic(bits, Hash::ALL[bits as usize % 3]), bits / 8 + 1);
+    }
+    // Around one piece of reading, and beyond some.
+    for bits in [524_287, 524_288, 524_289, 1_048_583, 2_000_003] {
+        goes_there_and_back(&classic(bits, Hash::Xxh3), 1000);
+    }
+    goes_there_and_back(&classic(77, Hash::SipHash13), 0);
+}
+
+#[test]
+fn a_set_that_was_read_can_be_merged_with_the_one_that_was_written() {
+    let (one, other) = (bloom(3, Hash::Aes128), bloom(3, Hash::Aes128));
+    one.insert(b"one");
+    other.insert(b"other");
+    let bytes = written(&other);
+    let loaded = read(bytes.as_slice(), bytes.len() as u64, Some(&secret())).unwrap();
+    let AnySet::Bloom(other) = loaded.set else { panic!("another family came back") };
+    one.merge(&other).unwrap();
+    assert!(one.contains(b"one") && one.contains(b"other"));
+    assert_eq!(one.stats().items, 2);
+}
+
+#[test]
+fn a_position_of_4096_bytes_is_carried_and_one_byte_more_is_refused() {
+    let set = bloom(1, Hash::Xxh3);
+    let position: Vec<u8> = (0..MOST_POSITION_BYTES + 1).map(|at| at as u8).collect();
+    let (_, longest) = position.split_first().unwrap();
+    let mut bytes = Vec::new();
+    write(&set, longest, &mut bytes).unwrap();
+    assert_eq!(read_header(bytes.as_slice()).unwrap().position(), longest);
+    let refused = write(&set, &position, Vec::new());
+    assert_eq!(refused, Err(Error::PositionTooLong { bytes: 4097 }));
+}
+
+/// Gives a byte or a few at a time, and is interrupted between them.
+struct Trickle<'a>(&'a [u8], usize);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.1 += 1;
+        if self.1.is_multiple_of(2) {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
+        let some = buffer.len().min(1 + self.1 % 7);
+        self.0.read(&mut buffer[..some])
+    }
+}
+
+#[test]
+fn a_reader_may_give_the_bytes_in_any_pieces() {
+    let set = classic(10_001, Hash::SipHash13);
+    set.insert(b"present");
+    let bytes = written(&set);
+    let trickle = Trickle(&bytes, 0);
+    let loaded = read(trickle, bytes.len() as u64, Some(&secret())).unwrap();
+    assert!(written(&loaded.set) == bytes);
+}
+
+/// Takes some bytes, and then fails as a full disk does.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let some = bytes.len().min(self.0);
+        self.0 -= some;
+        if some == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(some) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_writer_that_fails_at_whatever_byte_is_an_error() {
+    let set = classic(1_000, Hash::SipHash13);
+    let length = written(&set).len();
+    for room in 0..length {
+        let failed = write(&set, b"position", Full(room));
+        let full = std::io::ErrorKind::StorageFull;
+        assert!(matches!(failed, Err(Error::Io { kind, .. }) if kind == full), "{room}");
+    }
+    write(&set, b"position", Full(length)).unwrap();
+}
+
+#[test]
+fn a_reader_that_fails_is_an_error_and_not_the_end() {
+    let bytes = written(&bloom(2, Hash::Xxh3));
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::ConnectionReset.into())
+        }
+    }
+    for at in 0..bytes.len() {
+        let failed = read(bytes[..at].chain(Broken), bytes.len() as u64, Some(&secret()));
+        let reset = std::io::ErrorKind::ConnectionReset;
+        assert!(matches!(failed, Err(Error::Io { kind, .. }) if kind == reset), "{at}");
+    }
+}
+
+#[test]
+fn debug_tells_neither_the_position_nor_a_key() {
+    let bytes = written(&bloom(1, Hash::Xxh3));
+    let loaded = read(bytes.as_slice(), bytes.len() as u64, Some(&secret())).unwrap();
+    let text = format!("{loaded:?}");
+    assert!(text.contains("position_bytes: 8") && text.contains("redacted"), "{text}");
+    assert!(!text.contains(&format!("{:?}", loaded.header.position())), "{text}");
+}

@@ -1,0 +1,118 @@
+//! Damage of every kind is found: nothing is ever answered from a set that is not as it was.
+
+use bloomgate_filter::{Error, Hash, Secret, snapshot};
+
+use crate::forge::{self, with};
+use crate::sets::{bloom, error_of, read, snapshots, write};
+
+#[test]
+fn c08_every_single_flipped_bit_is_an_error() {
+    for (name, whole) in snapshots() {
+        let mut damaged = whole.clone();
+        for bit in 0..8 * whole.len() {
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(read(&damaged).is_err(), "{name} with bit {bit} flipped");
+            damaged[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!(damaged == whole && read(&damaged).is_ok());
+    }
+}
+
+#[test]
+fn c08_a_snapshot_that_was_cut_off_anywhere_is_an_error() {
+    for (name, whole) in snapshots() {
+        for length in 0..whole.len() {
+            let cut = &whole[..length];
+            let error = error_of(cut);
+            let Error::SnapshotTruncated { expected, actual } = error else {
+                unreachable!("{name} cut off at {length}: {error}")
+            };
+            assert_eq!(actual, length as u64, "{name}");
+            assert!(expected > actual && expected <= whole.len() as u64, "{name} {length}");
+            // Whoever believes in the full length meets the end instead.
+            let error = snapshot::read(cut, whole.len() as u64, None);
+            assert!(error.is_err(), "{name} that ends at {length}");
+        }
+    }
+}
+
+#[test]
+fn c08_a_byte_after_the_end_is_an_error_whether_it_was_announced_or_not() {
+    for (name, mut bytes) in snapshots() {
+        let expected = bytes.len() as u64;
+        bytes.push(0);
+        let too_long = Error::SnapshotTooLong { expected, actual: expected + 1 };
+        assert_eq!(error_of(&bytes), too_long, "{name}");
+        let secret = crate::sets::secret();
+        let unannounced = snapshot::read(bytes.as_slice(), expected, Some(&secret));
+        assert_eq!(unannounced.unwrap_err(), too_long, "{name}");
+    }
+}
+
+#[test]
+fn c08_another_version_is_refused_by_its_number() {
+    let whole = write(&bloom(Hash::Xxh3));
+    for version in [0, 2, 0x0100, u16::MAX] {
+        let other = with(&whole, forge::VERSION, &version.to_le_bytes());
+        assert_eq!(error_of(&other), Error::SnapshotVersion { version });
+        let unread = snapshot::read_header(other.as_slice());
+        assert_eq!(unread, Err(Error::SnapshotVersion { version }));
+    }
+}
+
+#[test]
+fn c08_a_count_that_was_set_to_zero_is_damage_and_no_forged_count_hides_a_key() {
+    let whole = write(&bloom(Hash::Xxh3));
+    let mut zeroed = whole.clone();
+    zeroed[forge::ITEMS..forge::ITEMS + 8].fill(0);
+    assert_eq!(error_of(&zeroed), Error::SnapshotHeaderDamaged);
+
+    // With valid checksums the count is believed. It is a figure, and decides about no answer.
+    let forged = read(&with(&whole, forge::ITEMS, &[0; 8])).unwrap();
+    let set = forged.set.into_membership();
+    assert_eq!(set.stats().items, 0);
+    assert!(crate::sets::keys().all(|key| set.contains(&key)));
+}
+
+#[test]
+fn c08_another_hash_is_damage_and_an_unknown_one_is_refused_by_its_number() {
+    let whole = write(&bloom(Hash::Xxh3));
+    let mut other = whole.clone();
+    other[forge::HASH] = Hash::SipHash13.id();
+    assert_eq!(error_of(&other), Error::SnapshotHeaderDamaged);
+    for id in [0, 4, 255] {
+        let unknown = with(&whole, forge::HASH, &[id]);
+        assert_eq!(error_of(&unknown), Error::SnapshotHash { id });
+    }
+}
+
+#[test]
+fn c08_another_secret_or_none_is_refused() {
+    let whole = write(&bloom(Hash::Aes128));
+    let length = whole.len() as u64;
+    let other = Secret::new(&[8; 32]).unwrap();
+    let differs = snapshot::read(whole.as_slice(), length, Some(&other));
+    assert_eq!(differs.unwrap_err(), Error::SecretDiffers);
+    let missing = snapshot::read(whole.as_slice(), length, None);
+    assert_eq!(missing.unwrap_err(), Error::SecretMissing);
+    let forged = with(&whole, forge::FINGERPRINT, &other.fingerprint());
+    assert_eq!(error_of(&forged), Error::SecretDiffers);
+}
+
+#[test]
+fn c08_a_file_that_went_through_a_text_conversion_is_no_snapshot() {
+    let whole = write(&bloom(Hash::Xxh3));
+    let text = String::from_utf8_lossy(&whole).into_owned();
+    let to_unix: Vec<u8> = whole
+        .iter()
+        .copied()
+        .enumerate()
+        .filter(|&(at, _)| at != 4)
+        .map(|(_, byte)| byte)
+        .collect();
+    let seven_bits: Vec<u8> = whole.iter().map(|byte| byte & 0x7f).collect();
+    let cases = [text.into_bytes(), to_unix, seven_bits, b"{}".to_vec(), vec![0; 500]];
+    for bytes in &cases {
+        assert_eq!(error_of(bytes), Error::NotASnapshot);
+    }
+}

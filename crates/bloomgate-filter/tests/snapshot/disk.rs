@@ -1,0 +1,172 @@
+//! Snapshots as files.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use bloomgate_filter::{BloomFilter, Error, Hash, Plan, Rate, snapshot};
+
+use crate::sets::{bloom, classic, hasher, keys, secret};
+
+/// A directory of its own for a test, removed with what is in it.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let name = format!("bloomgate-snapshot-{}-{name}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder).unwrap();
+        Self(folder)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+#[test]
+fn a_file_is_saved_inspected_loaded_and_replaced() {
+    let folder = Folder::new("replaced");
+    let path = folder.path("set");
+    snapshot::save(&bloom(Hash::Xxh3), b"first", &path).unwrap();
+    snapshot::save(&classic(Hash::Xxh3), b"second", &path).unwrap();
+    assert_eq!(folder.names(), ["set"]);
+
+    let header = snapshot::inspect(&path).unwrap();
+    assert_eq!(header.position(), b"second");
+    assert_eq!(header.total_bytes(), fs::metadata(&path).unwrap().len());
+    let loaded = snapshot::load(&path, Some(&secret())).unwrap();
+    assert_eq!(loaded.header, header);
+    let set = loaded.set.into_membership();
+    assert!(keys().all(|key| set.contains(&key)));
+}
+
+#[cfg(unix)]
+#[test]
+fn c57_only_its_owner_may_read_a_file() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new("mode");
+    let path = folder.path("set");
+    fs::write(&path, "readable by all").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    snapshot::save(&bloom(Hash::Xxh3), b"", &path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_place_that_can_not_be_written_is_an_error_and_nothing_is_left_behind() {
+    let folder = Folder::new("unwritable");
+    let set = bloom(Hash::Xxh3);
+    let kind_of = |failed: Result<(), Error>| match failed {
+        Err(Error::Io { kind, .. }) => kind,
+        other => unreachable!("{other:?}"),
+    };
+    let missing = snapshot::save(&set, b"", folder.path("missing/set"));
+    assert_eq!(kind_of(missing), ErrorKind::NotFound);
+
+    fs::write(folder.path("file"), "").unwrap();
+    let no_directory = snapshot::save(&set, b"", folder.path("file/set"));
+    assert_eq!(kind_of(no_directory), ErrorKind::NotADirectory);
+    assert_eq!(folder.names(), ["file"]);
+
+    // Here only the last step fails, when the temporary file is complete.
+    fs::create_dir_all(folder.path("directory/with/content")).unwrap();
+    assert!(snapshot::save(&set, b"", folder.path("directory")).is_err());
+    let mut names = folder.names();
+    names.sort();
+    assert_eq!(names, ["directory", "file"]);
+
+    let unopened = snapshot::load(folder.path("nothing"), Some(&secret()));
+    assert!(matches!(unopened, Err(Error::Io { kind: ErrorKind::NotFound, .. })));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let failed = snapshot::write(&bloom(Hash::Xxh3), b"", full);
+    assert!(matches!(failed, Err(Error::Io { kind: ErrorKind::StorageFull, .. })), "{failed:?}");
+}
+
+#[test]
+fn a_position_that_is_too_long_leaves_the_old_file() {
+    let folder = Folder::new("position");
+    let path = folder.path("set");
+    snapshot::save(&bloom(Hash::Xxh3), b"old", &path).unwrap();
+    let refused = snapshot::save(&bloom(Hash::Xxh3), &[0; 5000], &path);
+    assert_eq!(refused, Err(Error::PositionTooLong { bytes: 5000 }));
+    assert_eq!(snapshot::inspect(&path).unwrap().position(), b"old");
+    assert_eq!(folder.names(), ["set"]);
+}
+
+#[test]
+fn c08_a_file_of_another_length_is_refused_by_a_look_at_its_header() {
+    let folder = Folder::new("length");
+    let path = folder.path("set");
+    snapshot::save(&bloom(Hash::Xxh3), b"", &path).unwrap();
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    assert!(matches!(snapshot::inspect(&path), Err(Error::SnapshotTruncated { .. })));
+    fs::write(&path, [&whole[..], &[0]].concat()).unwrap();
+    assert!(matches!(snapshot::inspect(&path), Err(Error::SnapshotTooLong { .. })));
+}
+
+#[test]
+fn savers_and_loaders_at_once_see_whole_files_only() {
+    let folder = Folder::new("concurrent");
+    let path = folder.path("set");
+    let (one, other) = (bloom(Hash::Xxh3), classic(Hash::SipHash13));
+    snapshot::save(&one, b"", &path).unwrap();
+    thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| (0..20).for_each(|_| snapshot::save(&one, b"", &path).unwrap()));
+            threads.spawn(|| (0..20).for_each(|_| snapshot::save(&other, b"", &path).unwrap()));
+        }
+        for _ in 0..200 {
+            let set = snapshot::load(&path, Some(&secret())).unwrap().set.into_membership();
+            assert!(keys().all(|key| set.contains(&key)));
+        }
+    });
+    assert_eq!(folder.names(), ["set"]);
+}
+
+#[test]
+fn what_was_inserted_before_a_save_is_in_it_though_others_go_on_inserting() {
+    let folder = Folder::new("inserting");
+    let path = folder.path("set");
+    let plan = Plan::new(200_000, Rate::new(0.001).unwrap()).unwrap();
+    let set = BloomFilter::new(plan, hasher(Hash::Xxh3)).unwrap();
+    let (inserted, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            for key in 0..200_000_u64 {
+                set.insert(&key.to_le_bytes());
+                inserted.store(key + 1, Ordering::Release);
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        for _ in 0..10 {
+            let before = inserted.load(Ordering::Acquire);
+            snapshot::save(&set, b"", &path).unwrap();
+            let loaded = snapshot::load(&path, Some(&secret())).unwrap().set.into_membership();
+            assert!((0..before).all(|key| loaded.contains(&key.to_le_bytes())), "{before}");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}

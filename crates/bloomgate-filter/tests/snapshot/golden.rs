@@ -1,0 +1,72 @@
+//! Snapshots that other processes made, of every released version.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use bloomgate_filter::snapshot;
+
+use crate::sets::{keys, read, secret, snapshots};
+
+fn folder() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests", "golden"].iter().collect()
+}
+
+/// Makes the golden files of the version that is written now. They stay for ever: run this once for
+/// a new version, or to add a family, with
+/// `cargo test -p bloomgate-filter --test snapshot -- --ignored the_golden_files_are_made`.
+/// Files that are there already are left alone.
+#[test]
+#[ignore = "makes files of the repository"]
+fn the_golden_files_are_made() {
+    for (name, bytes) in snapshots() {
+        let path = folder().join(format!("v1-{name}.snapshot"));
+        if !path.exists() {
+            fs::write(path, bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+fn c08_the_golden_files_of_version_1_are_read_and_written_again_byte_for_byte() {
+    for (name, made_now) in snapshots() {
+        let golden = fs::read(folder().join(format!("v1-{name}.snapshot"))).unwrap();
+        assert!(golden == made_now, "{name} is written differently now");
+
+        let loaded = read(&golden).unwrap();
+        assert_eq!((loaded.header.version(), loaded.header.items()), (1, crate::sets::KEYS));
+        let mut again = Vec::new();
+        snapshot::write(&loaded.set, loaded.header.position(), &mut again).unwrap();
+        assert!(again == golden, "{name} is written differently after it was read");
+        let set = loaded.set.into_membership();
+        assert!(keys().all(|key| set.contains(&key)), "{name} denies a key");
+    }
+}
+
+/// The file that the child process of the test below is to write.
+const CHILD_WRITES: &str = "BLOOMGATE_SNAPSHOT_CHILD_WRITES";
+
+#[test]
+fn c07_a_snapshot_of_another_process_denies_none_of_10000_keys() {
+    use bloomgate_filter::{BloomFilter, Hash, Plan, Rate};
+
+    let keys = || (0..10_000_u64).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+    if let Some(path) = std::env::var_os(CHILD_WRITES) {
+        let plan = Plan::new(10_000, Rate::new(0.01).unwrap()).unwrap();
+        let filter = BloomFilter::new(plan, crate::sets::hasher(Hash::Aes128)).unwrap();
+        keys().for_each(|key| _ = filter.insert(&key));
+        snapshot::save(&filter, b"", path).unwrap();
+        return;
+    }
+    let folder = crate::disk::Folder::new("process");
+    let path = folder.path("set");
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "golden::c07_a_snapshot_of_another_process_denies_none_of_10000_keys"])
+        .env(CHILD_WRITES, &path)
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{child:?}");
+    let set = snapshot::load(&path, Some(&secret())).unwrap().set.into_membership();
+    assert!(keys().all(|key| set.contains(&key)));
+    assert_eq!(set.stats().items, 10_000);
+}

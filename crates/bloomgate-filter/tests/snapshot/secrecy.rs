@@ -1,0 +1,41 @@
+//! What a snapshot must not tell.
+
+use bloomgate_filter::{Hash, snapshot};
+use hkdf::Hkdf;
+use sha2::Sha256;
+
+use crate::sets::{SECRET, bloom, classic, secret, snapshots, write};
+
+fn holds(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+#[test]
+fn c57_neither_the_secret_nor_a_key_derived_from_it_is_in_a_snapshot() {
+    let hex = secret().to_hex();
+    for (name, bytes) in snapshots() {
+        for part in SECRET.windows(8).chain(hex.as_bytes().windows(8)) {
+            assert!(!holds(&bytes, part), "{name}");
+        }
+    }
+    for hash in Hash::ALL {
+        // As `hash.rs` specifies it, for the longest of the keys, which begins as a shorter one does.
+        let info = format!("bloomgate generation key v1 {}", hash.name());
+        let mut key = [0; 192];
+        let expand = Hkdf::<Sha256>::new(Some(b"generation no. 1"), &SECRET);
+        expand.expand(info.as_bytes(), &mut key).unwrap();
+        for bytes in [write(&bloom(hash)), write(&classic(hash))] {
+            assert!(holds(&bytes, b"generation no. 1"), "the nonce would be found");
+            assert!(!key.windows(8).any(|part| holds(&bytes, part)), "{}", hash.name());
+        }
+    }
+}
+
+#[test]
+fn c57_no_key_is_in_the_snapshot_of_a_bloom_filter() {
+    for (name, bytes) in snapshots().into_iter().filter(|(name, _)| name.contains("bloom")) {
+        let read = snapshot::read_header(bytes.as_slice()).unwrap();
+        let body = &bytes[bytes.len() - 16 - read.body_bytes() as usize..];
+        assert!(crate::sets::keys().skip(1).all(|key| !holds(body, &key)), "{name}");
+    }
+}

@@ -1,0 +1,66 @@
+//! A small set of each kind.
+
+use bloomgate_filter::snapshot::{self, Loaded};
+use bloomgate_filter::{
+    BloomFilter, ClassicBloom, ClassicPlan, Error, Hash, KeyedHasher, Membership, Plan, Rate,
+    Secret,
+};
+
+/// What each small set holds so many keys of.
+pub(crate) const KEYS: u64 = 100;
+
+/// The bytes of the master secret.
+pub(crate) const SECRET: [u8; 32] = *b"the master secret of all hashes!";
+
+pub(crate) fn secret() -> Secret {
+    Secret::new(&SECRET).unwrap()
+}
+
+pub(crate) fn hasher(hash: Hash) -> KeyedHasher {
+    KeyedHasher::new(hash, &secret(), b"generation no. 1")
+}
+
+pub(crate) fn bloom(hash: Hash) -> BloomFilter {
+    let plan = Plan::new(KEYS, Rate::new(0.01).unwrap()).unwrap();
+    filled(BloomFilter::new(plan, hasher(hash)).unwrap())
+}
+
+/// 959 bits, so that the last word has a spare one.
+pub(crate) fn classic(hash: Hash) -> ClassicBloom {
+    let plan = ClassicPlan::new(KEYS, Rate::new(0.01).unwrap()).unwrap();
+    filled(ClassicBloom::new(plan, hasher(hash)).unwrap())
+}
+
+fn filled<S: Membership>(set: S) -> S {
+    keys().for_each(|key| _ = set.insert(&key));
+    set
+}
+
+pub(crate) fn keys() -> impl Iterator<Item = [u8; 8]> {
+    (0..KEYS).map(|key| (key * 977).to_le_bytes())
+}
+
+pub(crate) fn write(set: &impl snapshot::Persist) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    snapshot::write(set, b"entry 1200", &mut bytes).unwrap();
+    bytes
+}
+
+/// A snapshot of each kind: its name, and its bytes.
+pub(crate) fn snapshots() -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for hash in Hash::ALL {
+        all.push((format!("bloom-{}", hash.name()), write(&bloom(hash))));
+        all.push((format!("classic-{}", hash.name()), write(&classic(hash))));
+    }
+    all
+}
+
+pub(crate) fn read(bytes: &[u8]) -> Result<Loaded, Error> {
+    snapshot::read(bytes, bytes.len() as u64, Some(&secret()))
+}
+
+/// What reading the bytes fails with.
+pub(crate) fn error_of(bytes: &[u8]) -> Error {
+    read(bytes).map(|loaded| loaded.header).unwrap_err()
+}
