@@ -42,8 +42,7 @@ mod directory;
 mod overlay;
 mod page;
 mod state;
-#[cfg_attr(not(test), expect(dead_code, reason = "what writes and reads snapshots will call it"))]
-mod stored;
+pub(crate) mod stored;
 #[cfg(test)]
 mod tests;
 mod traits;
@@ -119,15 +118,15 @@ pub struct Bitmap {
 impl Bitmap {
     /// An empty set. Allocates next to nothing.
     pub fn new() -> Self {
-        Self::of(Builder::default().finish(), 0, false)
+        Self::of(Builder::default().finish(), 0, 0, false)
     }
 
-    fn of(base: Base, ids: u64, foreign: bool) -> Self {
+    fn of(base: Base, ids: u64, inserts: u64, foreign: bool) -> Self {
         Self {
             state: ArcSwap::from_pointee(State::new(base)),
             writer: Mutex::new(()),
             foreign: AtomicBool::new(foreign),
-            inserts: Tally::starting_at(ids),
+            inserts: Tally::starting_at(inserts),
             distinct: Tally::starting_at(ids),
         }
     }

@@ -74,6 +74,22 @@ impl ExactSet {
         }
     }
 
+    /// The set that was stored as these `keys` after `inserts` inserts, or as many as there are keys,
+    /// if that is more. There are `count` keys, for which room is made at once.
+    pub(crate) fn from_keys<'a>(
+        keys: impl Iterator<Item = &'a [u8]>,
+        count: usize,
+        inserts: u64,
+    ) -> Self {
+        let set = Self {
+            table: ArcSwap::from_pointee(Table::new(count, RandomState::new())),
+            inserts: AtomicU64::new(inserts.max(count as u64)),
+            ..Self::new()
+        };
+        keys.for_each(|key| _ = set.add(Arc::from(key)));
+        set
+    }
+
     /// Whether `key`, given as canonical bytes, is in the set.
     ///
     /// Never waits and does not allocate.
@@ -187,7 +203,6 @@ impl ExactSet {
     }
 
     /// All keys that were in when the call began, sorted by their bytes.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what writes snapshots will call it"))]
     pub(crate) fn sorted_keys(&self) -> Vec<Arc<[u8]>> {
         let mut keys: Vec<_> = self.table.load().items().cloned().collect();
         keys.sort_unstable();

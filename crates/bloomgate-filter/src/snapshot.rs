@@ -50,14 +50,18 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
+use crate::bitmap::Bitmap;
 use crate::bloom::BloomFilter;
 use crate::classic::ClassicBloom;
 use crate::error::Error;
+use crate::exact::ExactSet;
 use crate::hash::Secret;
 use crate::membership::Membership;
 
+mod chunks;
 mod file;
 mod header;
+mod keys;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -76,7 +80,7 @@ use stream::{Body, Source};
 pub trait Persist: sealed::AsSet {}
 
 mod sealed {
-    use super::{BloomFilter, ClassicBloom};
+    use super::{Bitmap, BloomFilter, ClassicBloom, ExactSet};
 
     /// Keeps [`Persist`](super::Persist) to this crate.
     pub trait AsSet {
@@ -88,6 +92,8 @@ mod sealed {
     pub enum Set<'a> {
         Bloom(&'a BloomFilter),
         Classic(&'a ClassicBloom),
+        Bitmap(&'a Bitmap),
+        Exact(&'a ExactSet),
     }
 }
 
@@ -103,7 +109,7 @@ macro_rules! persist {
     )+};
 }
 
-persist!(Bloom: BloomFilter, Classic: ClassicBloom);
+persist!(Bloom: BloomFilter, Classic: ClassicBloom, Bitmap: Bitmap, Exact: ExactSet);
 
 /// A set of whichever family a snapshot was of.
 ///
@@ -124,6 +130,10 @@ pub enum AnySet {
     Bloom(BloomFilter),
     /// A textbook Bloom filter.
     Classic(ClassicBloom),
+    /// An exact set of integers.
+    Bitmap(Bitmap),
+    /// An exact set of keys of any kind.
+    Exact(ExactSet),
 }
 
 impl AnySet {
@@ -132,6 +142,8 @@ impl AnySet {
         match self {
             Self::Bloom(set) => Arc::new(set),
             Self::Classic(set) => Arc::new(set),
+            Self::Bitmap(set) => Arc::new(set),
+            Self::Exact(set) => Arc::new(set),
         }
     }
 }
@@ -143,6 +155,8 @@ impl sealed::AsSet for AnySet {
         match self {
             Self::Bloom(set) => Set::Bloom(set),
             Self::Classic(set) => Set::Classic(set),
+            Self::Bitmap(set) => Set::Bitmap(set),
+            Self::Exact(set) => Set::Exact(set),
         }
     }
 }
@@ -164,7 +178,8 @@ pub struct Loaded {
 /// written may be missing from the snapshot, so it has to lie behind the position.
 ///
 /// Others can go on inserting. Memory is constant: a buffer of 64 KiB, from which `out` gets its
-/// bytes in large pieces.
+/// bytes in large pieces. A bitmap is [compacted](Bitmap::compact) first. An exact set is sorted in
+/// a list of 16 bytes a key.
 ///
 /// # Errors
 ///
@@ -177,6 +192,8 @@ pub fn write<W: Write>(set: &impl Persist, position: &[u8], out: W) -> Result<()
     match set.as_set() {
         Set::Bloom(filter) => words::write_bloom(filter, position, out),
         Set::Classic(filter) => words::write_classic(filter, position, out),
+        Set::Bitmap(bitmap) => chunks::write(bitmap, position, out),
+        Set::Exact(set) => keys::write(set, position, out),
     }
 }
 
@@ -187,7 +204,9 @@ pub fn write<W: Write>(set: &impl Persist, position: &[u8], out: W) -> Result<()
 /// compared with it. `input` needs no buffering. `secret` is needed for the families that hash, and
 /// not looked at for the others.
 ///
-/// Costs one pass over the bytes, and one copy of them in memory for the families that hash.
+/// Costs one pass over the bytes, which become the filter, for the families that hash. Bitmaps and
+/// exact sets are made from the bytes once these were read and checked, so that both are in memory
+/// for a moment.
 ///
 /// # Errors
 ///
@@ -210,6 +229,10 @@ pub fn read<R: Read>(input: R, length: u64, secret: Option<&Secret>) -> Result<L
             let hasher = hashed_by.hasher(secret)?;
             AnySet::Classic(words::read_classic(*plan, hasher, items, body)?)
         }
+        Shape::Bitmap { chunks, foreign_keys } => {
+            AnySet::Bitmap(chunks::read(*chunks, *foreign_keys, items, body)?)
+        }
+        Shape::Exact { keys } => AnySet::Exact(keys::read(*keys, items, body)?),
     };
     Ok(Loaded { header, set })
 }

@@ -101,6 +101,11 @@ impl Base {
         (builder.finish(), new)
     }
 
+    /// How many chunks there are, ids in arrays, and pages.
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        (self.chunks, self.arrays.len(), self.pages.len())
+    }
+
     /// How many ids the overlay may hold before it is merged into this base.
     pub(super) fn overlay_room(&self) -> usize {
         ((self.arrays.len() + self.chunks) / BASE_PER_OVERLAY).max(LEAST_OVERLAY)

@@ -5,10 +5,21 @@ use std::sync::Arc;
 use super::Bitmap;
 use super::base::{Base, Builder, Chunk, MOST_IN_ARRAY};
 use super::directory::CHUNKS;
-use super::page::{self, PAGE_WORDS, Page};
+pub(crate) use super::page::PAGE_WORDS;
+use super::page::{self, Page};
 
 /// The ids of a bitmap at one moment, for writing them out.
 pub(crate) struct Capture(Arc<Base>);
+
+/// What the length of a stored bitmap follows from.
+pub(crate) struct Counts {
+    /// Chunks, of either kind.
+    pub(crate) chunks: u64,
+    /// Positions in the arrays of all chunks.
+    pub(crate) in_arrays: u64,
+    /// Chunks that are pages.
+    pub(crate) pages: u64,
+}
 
 /// The ids of one chunk, which are `chunk << 16 | position`.
 pub(crate) enum StoredChunk<'a> {
@@ -31,6 +42,12 @@ impl Bitmap {
 }
 
 impl Capture {
+    /// How much there is of what. Stays as it is, whatever is inserted.
+    pub(crate) fn counts(&self) -> Counts {
+        let (chunks, in_arrays, pages) = self.0.counts();
+        Counts { chunks: chunks as u64, in_arrays: in_arrays as u64, pages: pages as u64 }
+    }
+
     /// Number and ids of each chunk, in strictly ascending order. Copies one page at a time.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = (u64, StoredChunk<'_>)> {
         self.0.chunks().map(|(number, chunk)| match chunk {
@@ -78,10 +95,10 @@ impl BitmapBuilder {
         valid
     }
 
-    /// The bitmap, with each id counted as one insert. `foreign` tells whether keys that are no
-    /// integers were in the set.
-    pub(crate) fn finish(self, foreign: bool) -> Bitmap {
-        Bitmap::of(self.base.finish(), self.ids, foreign)
+    /// The bitmap, after `inserts` inserts or as many as there are ids, if that is more. `foreign`
+    /// tells whether keys that are no integers were in the set.
+    pub(crate) fn finish(self, inserts: u64, foreign: bool) -> Bitmap {
+        Bitmap::of(self.base.finish(), self.ids, inserts.max(self.ids), foreign)
     }
 
     fn is_next(&self, chunk: u64) -> bool {

@@ -62,7 +62,7 @@ fn loaded(first: u64, count: u16) -> Bitmap {
     let positions: Vec<u16> = (start..start + count).collect();
     let mut builder = BitmapBuilder::default();
     assert!(builder.push_array(first >> 16, &positions));
-    builder.finish(false)
+    builder.finish(0, false)
 }
 
 /// A bitmap with one page, of the ids 0 to 4096.
@@ -263,7 +263,7 @@ fn once_a_foreign_key_was_inserted_no_foreign_key_is_denied() {
     let bitmap = Bitmap::new();
     bitmap.insert_many(&[b"text"]);
     assert!(bitmap.contains(b"other") && !bitmap.is_empty());
-    assert!(BitmapBuilder::default().finish(true).contains(b"text"));
+    assert!(BitmapBuilder::default().finish(0, true).contains(b"text"));
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn c10_chunks_that_no_bitmap_can_have_are_refused() {
     assert!(!builder.push_array(6, &[1]));
     assert!(builder.push_array((1 << 48) - 1, &[65_535]));
     assert!(!builder.push_array(u64::MAX, &[1]));
-    let bitmap = builder.finish(false);
+    let bitmap = builder.finish(0, false);
     assert_eq!(bitmap.len(), 4_096 + 4_097 + 1);
     assert_eq!(captured(&bitmap).len(), 4_096 + 4_097 + 1);
     assert!(
@@ -560,7 +560,7 @@ fn stored_and_loaded(bitmap: &Bitmap) -> Bitmap {
             StoredChunk::Page(words) => builder.push_page(number, &words),
         });
     }
-    builder.finish(bitmap.has_foreign_keys())
+    builder.finish(bitmap.stats().items, bitmap.has_foreign_keys())
 }
 
 proptest! {

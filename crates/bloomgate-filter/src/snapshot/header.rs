@@ -7,9 +7,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::stream::{Source, TRAILER};
 use crate::error::Error;
-use crate::hash::{Hash, KeyedHasher, Secret};
+use crate::hash::Hash;
 use crate::membership::Family;
-use crate::sizing::{ClassicPlan, Plan, Rate};
+use crate::sizing::Rate;
+
+mod shape;
+
+pub(super) use shape::{HashedBy, Shape};
 
 /// The longest position that a snapshot carries, in bytes.
 pub const MOST_POSITION_BYTES: usize = 4096;
@@ -33,6 +37,27 @@ const LEAST: u64 = (FIXED + CHECKSUM) as u64 + TRAILER;
 /// More inserts than there can have been: at a thousand million a second they take 292 years. Below
 /// it counts can go on without an overflow.
 const TOO_MANY_ITEMS: u64 = 1 << 63;
+
+/// Where the fields of the header begin.
+mod at {
+    pub(super) const MAGIC: usize = 0;
+    pub(super) const VERSION: usize = 8;
+    pub(super) const FAMILY: usize = 10;
+    pub(super) const HASH: usize = 11;
+    pub(super) const HEADER_LENGTH: usize = 12;
+    pub(super) const SECRET_FINGERPRINT: usize = 16;
+    pub(super) const NONCE: usize = 24;
+    pub(super) const PLANNED_ITEMS: usize = 40;
+    pub(super) const RATE: usize = 48;
+    pub(super) const SIZE: usize = 56;
+    pub(super) const HASHES: usize = 64;
+    pub(super) const FOREIGN_KEYS: usize = 68;
+    pub(super) const RESERVED_3: usize = 69;
+    pub(super) const ITEMS: usize = 72;
+    pub(super) const BODY_LENGTH: usize = 80;
+    pub(super) const POSITION_LENGTH: usize = 88;
+    pub(super) const RESERVED_4: usize = 92;
+}
 
 /// What a snapshot says of itself.
 ///
@@ -59,21 +84,6 @@ pub struct Header {
     pub(super) position: Box<[u8]>,
 }
 
-/// What kind of set the body holds, with all that is needed to make sense of it.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Shape {
-    Bloom(Plan, HashedBy),
-    Classic(ClassicPlan, HashedBy),
-}
-
-/// What a hasher is made of, but for the secret.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct HashedBy {
-    hash: Hash,
-    secret_fingerprint: [u8; 8],
-    nonce: [u8; 16],
-}
-
 impl Header {
     /// The version of the format, 1.
     pub fn version(&self) -> u16 {
@@ -82,42 +92,33 @@ impl Header {
 
     /// The kind of set.
     pub fn family(&self) -> Family {
-        match self.shape {
-            Shape::Bloom(..) => Family::Bloom,
-            Shape::Classic(..) => Family::Classic,
-        }
+        self.shape.family()
     }
 
     /// The hash that places keys; `None` for the exact families, which hold the keys themselves.
     pub fn hash(&self) -> Option<Hash> {
-        self.hashed_by().map(|hashed_by| hashed_by.hash)
+        self.shape.hashed_by().map(|hashed_by| hashed_by.hash)
     }
 
-    /// The [fingerprint](Secret::fingerprint) of the secret that is needed to read the set; `None`
-    /// for the exact families.
+    /// The [fingerprint](crate::Secret::fingerprint) of the secret that is needed to read the set;
+    /// `None` for the exact families.
     pub fn secret_fingerprint(&self) -> Option<[u8; 8]> {
-        self.hashed_by().map(|hashed_by| hashed_by.secret_fingerprint)
+        self.shape.hashed_by().map(|hashed_by| hashed_by.secret_fingerprint)
     }
 
     /// The nonce of the generation; `None` for the exact families.
     pub fn nonce(&self) -> Option<[u8; 16]> {
-        self.hashed_by().map(|hashed_by| hashed_by.nonce)
+        self.shape.hashed_by().map(|hashed_by| hashed_by.nonce)
     }
 
     /// The number of items that the set was planned for; `None` for the exact families, which grow.
     pub fn planned_items(&self) -> Option<u64> {
-        match &self.shape {
-            Shape::Bloom(plan, _) => Some(plan.items()),
-            Shape::Classic(plan, _) => Some(plan.items()),
-        }
+        self.shape.planned().map(|(items, _)| items)
     }
 
     /// The false-positive rate that the set was planned for; `None` for the exact families.
     pub fn rate(&self) -> Option<Rate> {
-        match &self.shape {
-            Shape::Bloom(plan, _) => Some(plan.rate()),
-            Shape::Classic(plan, _) => Some(plan.rate()),
-        }
+        self.shape.planned().map(|(_, rate)| rate)
     }
 
     /// Inserts that had been counted when the snapshot was begun.
@@ -137,11 +138,11 @@ impl Header {
 
     /// Bytes of the whole snapshot.
     pub fn total_bytes(&self) -> u64 {
-        // Neither is a number from elsewhere that could overflow: see `parse`.
+        // Can't overflow: no set with a body of more than `isize::MAX` bytes is accepted.
         self.header_bytes() as u64 + self.body_bytes + TRAILER
     }
 
-    /// What `length` bytes are too few or too many for this header.
+    /// Refuses a snapshot of another length than this header tells.
     pub(super) fn check_length(&self, length: u64) -> Result<(), Error> {
         let expected = self.total_bytes();
         match length {
@@ -155,36 +156,31 @@ impl Header {
         FIXED + self.position.len() + CHECKSUM
     }
 
-    fn hashed_by(&self) -> Option<&HashedBy> {
-        match &self.shape {
-            Shape::Bloom(_, hashed_by) | Shape::Classic(_, hashed_by) => Some(hashed_by),
-        }
-    }
-
     /// The header in the form that begins a snapshot.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let (size, hashes) = match &self.shape {
-            Shape::Bloom(plan, _) => (plan.blocks(), plan.hashes()),
-            Shape::Classic(plan, _) => (plan.bits(), plan.hashes()),
-        };
-        let mut bytes = Vec::with_capacity(self.header_bytes());
-        bytes.extend(MAGIC);
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.push(self.family().id());
-        bytes.push(self.hash().map_or(0, Hash::id));
-        bytes.extend((self.header_bytes() as u32).to_le_bytes());
-        bytes.extend(self.secret_fingerprint().unwrap_or_default());
-        bytes.extend(self.nonce().unwrap_or_default());
-        bytes.extend(self.planned_items().unwrap_or(0).to_le_bytes());
-        bytes.extend(self.rate().map_or(0.0, Rate::get).to_le_bytes());
-        bytes.extend(size.to_le_bytes());
-        bytes.extend(hashes.to_le_bytes());
-        bytes.extend([0; 4]);
-        bytes.extend(self.items.min(TOO_MANY_ITEMS - 1).to_le_bytes());
-        bytes.extend(self.body_bytes.to_le_bytes());
-        bytes.extend((self.position.len() as u32).to_le_bytes());
-        bytes.extend([0; 4]);
-        bytes.extend(&self.position);
+        let mut fixed = [0; FIXED];
+        let mut put = |at: usize, field: &[u8]| fixed[at..at + field.len()].copy_from_slice(field);
+        put(at::MAGIC, &MAGIC);
+        put(at::VERSION, &VERSION.to_le_bytes());
+        put(at::FAMILY, &[self.family().id()]);
+        put(at::HEADER_LENGTH, &(self.header_bytes() as u32).to_le_bytes());
+        if let Some(hashed_by) = self.shape.hashed_by() {
+            put(at::HASH, &[hashed_by.hash.id()]);
+            put(at::SECRET_FINGERPRINT, &hashed_by.secret_fingerprint);
+            put(at::NONCE, &hashed_by.nonce);
+        }
+        if let Some((items, rate)) = self.shape.planned() {
+            put(at::PLANNED_ITEMS, &items.to_le_bytes());
+            put(at::RATE, &rate.get().to_le_bytes());
+        }
+        put(at::SIZE, &self.shape.size().to_le_bytes());
+        put(at::HASHES, &self.shape.hashes().to_le_bytes());
+        put(at::FOREIGN_KEYS, &[u8::from(self.shape.has_foreign_keys())]);
+        put(at::ITEMS, &self.items.min(TOO_MANY_ITEMS - 1).to_le_bytes());
+        put(at::BODY_LENGTH, &self.body_bytes.to_le_bytes());
+        put(at::POSITION_LENGTH, &(self.position.len() as u32).to_le_bytes());
+
+        let mut bytes = [&fixed, &*self.position].concat();
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         bytes
     }
@@ -201,11 +197,11 @@ impl Header {
         source.fill(rest, LEAST)?;
 
         // Other versions may put everything else elsewhere, so this is asked first.
-        let version = u16::from_le_bytes(field(&fixed, 8));
+        let version = u16::from_le_bytes(field(&fixed, at::VERSION));
         if version != VERSION {
             return Err(Error::SnapshotVersion { version });
         }
-        let position_bytes = u32::from_le_bytes(field(&fixed, 88));
+        let position_bytes = u32::from_le_bytes(field(&fixed, at::POSITION_LENGTH));
         let mut position = [0; MOST_POSITION_BYTES];
         let Some(position) = position.get_mut(..position_bytes as usize) else {
             return invalid("position length", "is more than 4096");
@@ -222,28 +218,20 @@ impl Header {
 
     /// The header of fields that are as they were written, or were forged.
     fn parse(fixed: &[u8; FIXED], position: &[u8]) -> Result<Self, Error> {
-        let [family] = field(fixed, 10);
-        let family = Family::from_id(family).ok_or(Error::SnapshotFamily { id: family })?;
-        let header_bytes = u32::from_le_bytes(field(fixed, 12)) as usize;
-        let items = u64::from_le_bytes(field(fixed, 72));
-        let body_bytes = u64::from_le_bytes(field(fixed, 80));
+        let header_bytes = u32::from_le_bytes(field(fixed, at::HEADER_LENGTH)) as usize;
+        let items = u64::from_le_bytes(field(fixed, at::ITEMS));
+        let body_bytes = u64::from_le_bytes(field(fixed, at::BODY_LENGTH));
 
+        let shape = Shape::parse(fixed)?;
         if header_bytes != FIXED + position.len() + CHECKSUM {
             return invalid("header length", "is not that of the header");
         }
-        if field(fixed, 68) != [0; 4] || field(fixed, 92) != [0; 4] {
+        if field(fixed, at::RESERVED_3) != [0; 3] || field(fixed, at::RESERVED_4) != [0; 4] {
             return invalid("reserved bytes", "are not zero");
         }
         if items >= TOO_MANY_ITEMS {
             return invalid("items", "are more than can ever have been inserted");
         }
-        let shape = match family {
-            Family::Bloom => Shape::bloom(fixed)?,
-            Family::Classic => Shape::classic(fixed)?,
-            Family::Bitmap | Family::Exact => {
-                return Err(Error::SnapshotFamily { id: family.id() });
-            }
-        };
         if !shape.fits(body_bytes) {
             return invalid("body length", "is not that of a set of this size");
         }
@@ -251,78 +239,12 @@ impl Header {
     }
 }
 
-impl Shape {
-    fn bloom(fixed: &[u8; FIXED]) -> Result<Self, Error> {
-        let hashed_by = HashedBy::parse(fixed)?;
-        let (items, rate, blocks, hashes) = plan_fields(fixed)?;
-        let Some(plan) = Plan::stored(items, rate, blocks) else {
-            return invalid("size", "is no number of blocks, or more than fit into memory");
-        };
-        if hashes != plan.hashes() {
-            return invalid("hashes", "are not the 8 of this family");
-        }
-        Ok(Self::Bloom(plan, hashed_by))
-    }
-
-    fn classic(fixed: &[u8; FIXED]) -> Result<Self, Error> {
-        let hashed_by = HashedBy::parse(fixed)?;
-        let (items, rate, bits, hashes) = plan_fields(fixed)?;
-        match ClassicPlan::stored(items, rate, bits, hashes) {
-            Some(plan) => Ok(Self::Classic(plan, hashed_by)),
-            None => invalid("size or hashes", "is zero, or too much for the other or for memory"),
-        }
-    }
-
-    /// Whether a body of this many bytes can hold the set.
-    fn fits(&self, body_bytes: u64) -> bool {
-        match self {
-            Self::Bloom(plan, _) => body_bytes == plan.bytes(),
-            Self::Classic(plan, _) => body_bytes == plan.bytes(),
-        }
-    }
-}
-
-impl HashedBy {
-    pub(super) fn new(hasher: &KeyedHasher) -> Self {
-        Self {
-            hash: hasher.algorithm(),
-            secret_fingerprint: hasher.secret_fingerprint(),
-            nonce: hasher.nonce(),
-        }
-    }
-
-    fn parse(fixed: &[u8; FIXED]) -> Result<Self, Error> {
-        let [hash] = field(fixed, 11);
-        let hash = Hash::from_id(hash).ok_or(Error::SnapshotHash { id: hash })?;
-        Ok(Self { hash, secret_fingerprint: field(fixed, 16), nonce: field(fixed, 24) })
-    }
-
-    /// The hasher, if `secret` is the one it was made of.
-    pub(super) fn hasher(&self, secret: Option<&Secret>) -> Result<KeyedHasher, Error> {
-        let secret = secret.ok_or(Error::SecretMissing)?;
-        if secret.fingerprint() != self.secret_fingerprint {
-            return Err(Error::SecretDiffers);
-        }
-        Ok(KeyedHasher::new(self.hash, secret, &self.nonce))
-    }
-}
-
-/// Planned items, rate, size and hashes.
-fn plan_fields(fixed: &[u8; FIXED]) -> Result<(u64, Rate, u64, u32), Error> {
-    let items = u64::from_le_bytes(field(fixed, 40));
-    let Ok(rate) = Rate::new(f64::from_le_bytes(field(fixed, 48))) else {
-        return invalid("rate", "is not a number between 1e-9 and 1");
-    };
-    let size = u64::from_le_bytes(field(fixed, 56));
-    Ok((items, rate, size, u32::from_le_bytes(field(fixed, 64))))
-}
-
 /// The `N` bytes at `offset`.
 fn field<const N: usize>(fixed: &[u8; FIXED], offset: usize) -> [u8; N] {
     std::array::from_fn(|at| fixed[offset + at])
 }
 
-fn invalid<T>(field: &'static str, reason: &'static str) -> Result<T, Error> {
+pub(super) fn invalid<T>(field: &'static str, reason: &'static str) -> Result<T, Error> {
     Err(Error::SnapshotField { field, reason })
 }
 

@@ -105,6 +105,15 @@ impl<R: Read> Source<R> {
     }
 }
 
+/// An empty vector in which `count` things of `bytes` bytes in all find room.
+pub(super) fn room_for<T>(count: u64, bytes: u64) -> Result<Vec<T>, Error> {
+    let mut room = Vec::new();
+    match usize::try_from(count).map(|count| room.try_reserve_exact(count)) {
+        Ok(Ok(())) => Ok(room),
+        _ => Err(Error::OutOfMemory { bytes }),
+    }
+}
+
 /// What is left of a snapshot after its header.
 ///
 /// It can only be read to its end, so that nobody forgets to verify the trailer.
@@ -132,6 +141,13 @@ impl<R: Read> Body<R> {
             left -= piece.len() as u64;
         }
         self.finish()
+    }
+
+    /// The body, once it was verified.
+    pub(super) fn into_bytes(self) -> Result<Vec<u8>, Error> {
+        let mut body = room_for(self.bytes, self.bytes)?;
+        self.read(|piece| body.extend_from_slice(piece))?;
+        Ok(body)
     }
 
     fn finish(mut self) -> Result<(), Error> {

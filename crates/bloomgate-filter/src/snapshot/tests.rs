@@ -31,25 +31,30 @@ fn written(set: &impl Persist) -> Vec<u8> {
     bytes
 }
 
+fn back(bytes: &[u8]) -> AnySet {
+    read(bytes, bytes.len() as u64, Some(&secret())).unwrap().set
+}
+
 /// Fills the set, sends it there and back, and compares.
 fn goes_there_and_back<S: Persist + Membership>(set: &S, keys: u64) {
     let what = set.family();
     for key in 0..keys {
         set.insert(&key.to_le_bytes());
     }
+    let items = set.stats().items;
     let bytes = written(set);
     let Loaded { header, set: back } =
         read(bytes.as_slice(), bytes.len() as u64, Some(&secret())).unwrap();
 
     assert_eq!(header.position(), b"position");
-    assert_eq!((header.family(), header.items()), (what, keys));
+    assert_eq!((header.family(), header.items()), (what, items));
     assert_eq!(header.total_bytes(), bytes.len() as u64);
     assert_eq!(read_header(bytes.as_slice()), Ok(header));
     assert!(written(&back) == bytes, "{what:?} differs when it is written again");
 
     let back = back.into_membership();
     assert_eq!((back.stats(), back.family()), (set.stats(), what));
-    for key in 0..2 * keys {
+    for key in 0..2 * items {
         let key = key.to_le_bytes();
         assert_eq!(back.contains(&key), set.contains(&key));
     }
@@ -57,7 +62,7 @@ fn goes_there_and_back<S: Persist + Membership>(set: &S, keys: u64) {
         back.insert(&key.to_le_bytes());
         assert!(back.contains(&key.to_le_bytes()));
     }
-    assert_eq!(back.stats().items, keys + 10);
+    assert_eq!(back.stats().items, items + 10);
 }
 
 #[test]
@@ -83,13 +88,86 @@ fn a_classic_filter_of_any_size_comes_back_as_it_was() {
 }
 
 #[test]
+fn a_bitmap_of_any_range_comes_back_as_it_was() {
+    for ids in 1..=2049 {
+        let bitmap = Bitmap::new();
+        (0..ids).for_each(|id: u64| _ = bitmap.insert_id(id.wrapping_sub(ids / 2)));
+        // Read back, it is compact; before that its memory is another.
+        bitmap.compact();
+        goes_there_and_back(&bitmap, 0);
+    }
+    goes_there_and_back(&Bitmap::new(), 0);
+}
+
+#[test]
+fn a_bitmap_of_arrays_and_pages_near_and_far_comes_back_as_it_was() {
+    let bitmap = Bitmap::new();
+    for id in 0..200_000_u64 {
+        bitmap.insert_id(id);
+        bitmap.insert_id((1 << 40) + 17 * id);
+        bitmap.insert_id(u64::MAX - 1_000_003 * id);
+    }
+    // One array as long as arrays can be, and one page as sparse as pages can be.
+    for id in 0..4096 {
+        bitmap.insert_id((7 << 50) + 2 * id);
+        bitmap.insert_id((8 << 50) + 2 * id);
+    }
+    bitmap.insert_id((8 << 50) + 1);
+    bitmap.compact();
+    goes_there_and_back(&bitmap, 0);
+    bitmap.insert(b"no integer");
+    goes_there_and_back(&bitmap, 0);
+}
+
+#[test]
+fn ids_that_wait_to_be_sorted_in_are_in_the_snapshot_too() {
+    let bitmap = Bitmap::new();
+    for id in 0..500 {
+        bitmap.insert_id(id * 1_000_003);
+        if id.is_multiple_of(50) {
+            let bytes = written(&bitmap);
+            let AnySet::Bitmap(back) = back(&bytes) else { panic!("another family came back") };
+            assert_eq!(back.len(), id + 1);
+            assert!((0..=id).all(|id| back.contains_id(id * 1_000_003)));
+        }
+    }
+}
+
+#[test]
+fn an_exact_set_of_any_number_of_keys_comes_back_as_it_was() {
+    for count in 0..=300_usize {
+        let set = ExactSet::new();
+        // The empty key, and others up to some thousand bytes.
+        (0..count).for_each(|n| _ = set.insert(&vec![n as u8; n * n % 3001]));
+        let bytes = written(&set);
+        let AnySet::Exact(back) = back(&bytes) else { panic!("another family came back") };
+        assert_eq!(back.sorted_keys(), set.sorted_keys());
+        assert_eq!((back.stats().items, back.len()), (count as u64, set.len()));
+        assert!(written(&back) == bytes);
+        assert!(back.insert(b"one more") && back.contains(b"one more"));
+    }
+}
+
+#[test]
+fn the_exact_families_need_no_secret() {
+    for bytes in [written(&Bitmap::new()), written(&ExactSet::new())] {
+        let loaded = read(bytes.as_slice(), bytes.len() as u64, None).unwrap();
+        let header = loaded.header;
+        assert_eq!(
+            (header.hash(), header.secret_fingerprint(), header.nonce()),
+            (None, None, None)
+        );
+        assert_eq!((header.planned_items(), header.rate()), (None, None));
+    }
+}
+
+#[test]
 fn a_set_that_was_read_can_be_merged_with_the_one_that_was_written() {
     let (one, other) = (bloom(3, Hash::Aes128), bloom(3, Hash::Aes128));
     one.insert(b"one");
     other.insert(b"other");
     let bytes = written(&other);
-    let loaded = read(bytes.as_slice(), bytes.len() as u64, Some(&secret())).unwrap();
-    let AnySet::Bloom(other) = loaded.set else { panic!("another family came back") };
+    let AnySet::Bloom(other) = back(&bytes) else { panic!("another family came back") };
     one.merge(&other).unwrap();
     assert!(one.contains(b"one") && one.contains(b"other"));
     assert_eq!(one.stats().items, 2);

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use super::header::{HashedBy, Header, Shape};
-use super::stream::{Body, Sink};
+use super::stream::{Body, Sink, room_for};
 use crate::block::Block;
 use crate::bloom::BloomFilter;
 use crate::classic::ClassicBloom;
@@ -76,13 +76,4 @@ pub(super) fn read_classic<R: Read>(
     })?;
     ClassicBloom::from_words(plan, hasher, items, words)
         .ok_or(Error::SnapshotField { field: "body", reason: "has bits set beyond the last one" })
-}
-
-/// An empty vector in which `count` things of `bytes` bytes in all find room.
-fn room_for<T>(count: u64, bytes: u64) -> Result<Vec<T>, Error> {
-    let mut room = Vec::new();
-    match usize::try_from(count).map(|count| room.try_reserve_exact(count)) {
-        Ok(Ok(())) => Ok(room),
-        _ => Err(Error::OutOfMemory { bytes }),
-    }
 }

@@ -34,7 +34,7 @@ fn c08_the_golden_files_of_version_1_are_read_and_written_again_byte_for_byte() 
         assert!(golden == made_now, "{name} is written differently now");
 
         let loaded = read(&golden).unwrap();
-        assert_eq!((loaded.header.version(), loaded.header.items()), (1, crate::sets::KEYS));
+        assert_eq!(loaded.header.version(), 1);
         let mut again = Vec::new();
         snapshot::write(&loaded.set, loaded.header.position(), &mut again).unwrap();
         assert!(again == golden, "{name} is written differently after it was read");

@@ -1,9 +1,10 @@
 //! Forged snapshots with valid checksums: every field that can't be is refused by its name.
 
-use bloomgate_filter::{Error, Hash};
+use bloomgate_filter::snapshot::AnySet;
+use bloomgate_filter::{Bitmap, Error, ExactSet, Hash};
 
 use crate::forge::{self, with};
-use crate::sets::{bloom, classic, error_of, write};
+use crate::sets::{bitmap, bloom, classic, error_of, exact, read, snapshots, write};
 
 /// The field that reading the forged snapshot names.
 fn refused(forged: &[u8]) -> &'static str {
@@ -85,7 +86,7 @@ fn c10_a_planned_number_of_items_may_be_anything_and_breaks_no_figure() {
     for whole in [write(&bloom(Hash::Xxh3)), write(&classic(Hash::Xxh3))] {
         for items in [0, 1, 1 << 53, u64::MAX] {
             let forged = with(&whole, forge::PLANNED_ITEMS, &u64::to_le_bytes(items));
-            let stats = crate::sets::read(&forged).unwrap().set.into_membership().stats();
+            let stats = read(&forged).unwrap().set.into_membership().stats();
             assert!((0.0..=1.0).contains(&stats.expected_false_positive_rate), "{stats:?}");
             assert!((0.0..=1.0).contains(&stats.present_false_positive_rate), "{stats:?}");
         }
@@ -94,24 +95,123 @@ fn c10_a_planned_number_of_items_may_be_anything_and_breaks_no_figure() {
 
 #[test]
 fn c10_counts_near_an_overflow_are_refused() {
-    for whole in [write(&bloom(Hash::Xxh3)), write(&classic(Hash::Xxh3))] {
+    for (_, whole) in snapshots() {
         for items in [1 << 63, u64::MAX] {
             let forged = with(&whole, forge::ITEMS, &u64::to_le_bytes(items));
             assert_eq!(refused(&forged), "items");
         }
         let most = with(&whole, forge::ITEMS, &u64::to_le_bytes((1 << 63) - 1));
-        let set = crate::sets::read(&most).unwrap().set.into_membership();
+        let set = read(&most).unwrap().set.into_membership();
         set.insert(b"one more");
         assert_eq!(set.stats().items, 1 << 63);
     }
 }
 
 #[test]
-fn c10_reserved_bytes_that_are_used_are_refused() {
-    for whole in [write(&bloom(Hash::Xxh3)), write(&classic(Hash::Xxh3))] {
-        for at in (forge::FLAGS..forge::ITEMS).chain(forge::RESERVED..forge::POSITION) {
+fn c10_bytes_that_mean_nothing_in_a_family_are_refused() {
+    for (_, whole) in snapshots() {
+        for at in (forge::FOREIGN_KEYS + 1..forge::ITEMS).chain(forge::RESERVED..forge::POSITION) {
             assert_eq!(refused(&with(&whole, at, &[0x80])), "reserved bytes");
         }
+        assert_eq!(refused(&with(&whole, forge::FOREIGN_KEYS, &[2])), "foreign keys");
+    }
+    assert_eq!(refused(&with(&write(&exact()), forge::FOREIGN_KEYS, &[1])), "foreign keys");
+    for whole in [write(&bitmap()), write(&exact())] {
+        let hashed = [forge::HASH..forge::HASH + 1, forge::FINGERPRINT..forge::SIZE];
+        for at in hashed.into_iter().flatten().chain(forge::HASHES..forge::FOREIGN_KEYS) {
+            assert_eq!(refused(&with(&whole, at, &[1])), "hash, secret or plan", "{at}");
+        }
+    }
+}
+
+/// `whole` with another body, and the size and the length to match.
+fn with_body(whole: &[u8], size: u64, body: &[u8]) -> Vec<u8> {
+    let mut forged = whole[..forge::body(whole)].to_vec();
+    forged.extend(body);
+    forged.extend([0; 16]);
+    forged = with(&forged, forge::SIZE, &size.to_le_bytes());
+    with(&forged, forge::BODY_LENGTH, &(body.len() as u64).to_le_bytes())
+}
+
+#[test]
+fn c10_chunks_that_no_bitmap_has_are_refused() {
+    let whole = write(&Bitmap::new());
+    let array = |number: u64, positions: &[u16]| {
+        let mut chunk = (number << 16 | positions.len() as u64).to_le_bytes().to_vec();
+        positions.iter().for_each(|position| chunk.extend(position.to_le_bytes()));
+        chunk
+    };
+    let page = |number: u64, bits: usize| {
+        let mut chunk = (number << 16).to_le_bytes().to_vec();
+        chunk.extend((0..8192).map(|at| if at < bits / 8 { 0xff } else { 0 }));
+        chunk
+    };
+    let (first, second) = (array(5, &[1, 2, 9]), page(6, 4104));
+    let valid = with_body(&whole, 2, &[&first[..], &second].concat());
+    let AnySet::Bitmap(bitmap) = read(&valid).unwrap().set else { unreachable!("another family") };
+    assert_eq!((bitmap.len(), bitmap.stats().items), (3 + 4104, 3 + 4104));
+    assert!(bitmap.contains_id(5 << 16 | 9) && bitmap.contains_id(6 << 16 | 4103));
+
+    let many: Vec<u16> = (0..4097).collect();
+    let cases = [
+        (2, [&second[..], &first].concat()),
+        (2, [&first[..], &first].concat()),
+        (1, array(5, &[2, 1])),
+        (1, array(5, &[2, 2])),
+        (1, array(5, &many)),
+        (1, page(5, 4096)),
+        (1, page(5, 0)),
+        (1, first[..first.len() - 2].to_vec()),
+        (1, first[..first.len() - 1].to_vec()),
+        (1, second[..second.len() - 1].to_vec()),
+        (1, [&first[..], &[0]].concat()),
+        (1, [&first[..], &second].concat()),
+        (2, [&first[..], &[0; 7]].concat()),
+        (0, first.clone()),
+    ];
+    for (at, (size, body)) in cases.into_iter().enumerate() {
+        let field = refused(&with_body(&whole, size, &body));
+        assert!(field == "body" || field == "body length", "{at} {field}");
+    }
+    for size in [1 << 60, u64::MAX / 10 + 1, u64::MAX] {
+        assert_eq!(refused(&with_body(&whole, size, &first)), "body length");
+    }
+}
+
+#[test]
+fn c10_keys_that_no_exact_set_has_are_refused() {
+    let whole = write(&ExactSet::new());
+    let key = |length: u64, bytes: &[u8]| [&length.to_le_bytes(), bytes].concat();
+    let valid = with_body(&whole, 3, &[key(0, b""), key(1, b"a"), key(2, b"ab")].concat());
+    assert_eq!(read(&valid).unwrap().set.into_membership().stats().distinct, Some(3));
+
+    let cases = [
+        (2, [key(1, b"b"), key(1, b"a")].concat()),
+        (2, [key(1, b"a"), key(1, b"a")].concat()),
+        (2, [key(0, b""), key(0, b"")].concat()),
+        (1, key(2, b"a")),
+        (1, key(u64::MAX, b"a")),
+        (1, key(1 << 63, b"a")),
+        (2, key(1, b"a")),
+        (2, [key(1, b"a"), vec![0; 7]].concat()),
+        (1, [key(1, b"a"), key(1, b"b")].concat()),
+        (0, key(1, b"a")),
+    ];
+    for (at, (size, body)) in cases.into_iter().enumerate() {
+        let field = refused(&with_body(&whole, size, &body));
+        assert!(field == "body" || field == "body length", "{at} {field}");
+    }
+    for size in [1 << 61, u64::MAX] {
+        assert_eq!(refused(&with_body(&whole, size, &key(1, b"a"))), "body length");
+    }
+}
+
+#[test]
+fn c10_a_count_below_the_ids_or_keys_counts_as_that_many() {
+    for (whole, distinct) in [(write(&bitmap()), 5100), (write(&exact()), 102)] {
+        let forged = with(&whole, forge::ITEMS, &[0; 8]);
+        let stats = read(&forged).unwrap().set.into_membership().stats();
+        assert_eq!((stats.items, stats.distinct), (distinct, Some(distinct)));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use bloomgate_filter::snapshot::{self, Loaded};
 use bloomgate_filter::{
-    BloomFilter, ClassicBloom, ClassicPlan, Error, Hash, KeyedHasher, Membership, Plan, Rate,
-    Secret,
+    Bitmap, BloomFilter, ClassicBloom, ClassicPlan, Error, ExactSet, Hash, KeyedHasher, Membership,
+    Plan, Rate, Secret,
 };
 
 /// What each small set holds so many keys of.
@@ -31,6 +31,20 @@ pub(crate) fn classic(hash: Hash) -> ClassicBloom {
     filled(ClassicBloom::new(plan, hasher(hash)).unwrap())
 }
 
+/// Two arrays and a page. Some ids were inserted twice.
+pub(crate) fn bitmap() -> Bitmap {
+    let bitmap = filled(Bitmap::new());
+    (1 << 40..(1 << 40) + 5000_u64).for_each(|id| _ = bitmap.insert_id(id));
+    filled(bitmap)
+}
+
+pub(crate) fn exact() -> ExactSet {
+    let set = filled(ExactSet::new());
+    set.insert(b"");
+    set.insert(&[b'k'; 300]);
+    filled(set)
+}
+
 fn filled<S: Membership>(set: S) -> S {
     keys().for_each(|key| _ = set.insert(&key));
     set
@@ -53,6 +67,8 @@ pub(crate) fn snapshots() -> Vec<(String, Vec<u8>)> {
         all.push((format!("bloom-{}", hash.name()), write(&bloom(hash))));
         all.push((format!("classic-{}", hash.name()), write(&classic(hash))));
     }
+    all.push(("bitmap".into(), write(&bitmap())));
+    all.push(("exact".into(), write(&exact())));
     all
 }
 

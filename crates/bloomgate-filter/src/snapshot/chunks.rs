@@ -1,0 +1,88 @@
+//! Bitmaps as snapshots: their chunks, in ascending order.
+//!
+//! A chunk begins with a word: its number in the upper 48 bits, and in the lower 16 how many
+//! positions follow, or 0 for a page.
+
+use std::io::{Read, Write};
+
+use super::header::{Header, Shape, invalid};
+use super::stream::{Body, Sink};
+use crate::bitmap::Bitmap;
+use crate::bitmap::stored::{BitmapBuilder, PAGE_WORDS, StoredChunk};
+use crate::error::Error;
+
+/// Bytes of a page.
+const PAGE_BYTES: usize = 8 * PAGE_WORDS;
+
+/// Bytes of the shortest chunk: its word and one position.
+pub(super) const LEAST_BYTES: u64 = 10;
+
+pub(super) fn write<W: Write>(bitmap: &Bitmap, position: &[u8], out: W) -> Result<(), Error> {
+    let foreign_keys = bitmap.has_foreign_keys();
+    let capture = bitmap.capture();
+    let counts = capture.counts();
+    let header = Header {
+        shape: Shape::Bitmap { chunks: counts.chunks, foreign_keys },
+        items: bitmap.stats().items,
+        body_bytes: 8 * counts.chunks + 2 * counts.in_arrays + PAGE_BYTES as u64 * counts.pages,
+        position: position.into(),
+    };
+    let mut sink = Sink::new(out, &header)?;
+    for (number, chunk) in capture.chunks() {
+        match chunk {
+            StoredChunk::Array(positions) => {
+                sink.put(&(number << 16 | positions.len() as u64).to_le_bytes())?;
+                for position in positions {
+                    sink.put(&position.to_le_bytes())?;
+                }
+            }
+            StoredChunk::Page(words) => {
+                sink.put(&(number << 16).to_le_bytes())?;
+                for word in *words {
+                    sink.put(&word.to_le_bytes())?;
+                }
+            }
+        }
+    }
+    sink.finish()
+}
+
+pub(super) fn read<R: Read>(
+    chunks: u64,
+    foreign_keys: bool,
+    items: u64,
+    body: Body<R>,
+) -> Result<Bitmap, Error> {
+    let bytes = body.into_bytes()?;
+    let mut rest = bytes.as_slice();
+    let mut builder = BitmapBuilder::default();
+    let mut positions = Vec::new();
+    for _ in 0..chunks {
+        let Some((word, after)) = rest.split_first_chunk() else {
+            return invalid("body", "has fewer chunks than the header says");
+        };
+        let word = u64::from_le_bytes(*word);
+        let (number, count) = (word >> 16, usize::from(word as u16));
+        let length = if count == 0 { PAGE_BYTES } else { 2 * count };
+        let Some((ids, after)) = after.split_at_checked(length) else {
+            return invalid("body", "ends within a chunk");
+        };
+        let accepted = if count == 0 {
+            let (words, _) = ids.as_chunks();
+            builder.push_page(number, &std::array::from_fn(|at| u64::from_le_bytes(words[at])))
+        } else {
+            let (ids, _) = ids.as_chunks();
+            positions.clear();
+            positions.extend(ids.iter().map(|&position| u16::from_le_bytes(position)));
+            builder.push_array(number, &positions)
+        };
+        if !accepted {
+            return invalid("body", "has a chunk that is out of order or of the wrong kind");
+        }
+        rest = after;
+    }
+    if !rest.is_empty() {
+        return invalid("body", "has more chunks than the header says");
+    }
+    Ok(builder.finish(items, foreign_keys))
+}

@@ -1,0 +1,59 @@
+//! Exact sets as snapshots: their keys in ascending order, each after its length.
+
+use std::io::{Read, Write};
+
+use super::header::{Header, Shape, invalid};
+use super::stream::{Body, Sink};
+use crate::error::Error;
+use crate::exact::ExactSet;
+
+/// Bytes of the shortest key, which is empty: its length.
+pub(super) const LEAST_BYTES: u64 = 8;
+
+pub(super) fn write<W: Write>(set: &ExactSet, position: &[u8], out: W) -> Result<(), Error> {
+    let keys = set.sorted_keys();
+    let header = Header {
+        shape: Shape::Exact { keys: keys.len() as u64 },
+        items: set.stats().items,
+        body_bytes: keys.iter().map(|key| LEAST_BYTES + key.len() as u64).sum(),
+        position: position.into(),
+    };
+    let mut sink = Sink::new(out, &header)?;
+    for key in &keys {
+        sink.put(&(key.len() as u64).to_le_bytes())?;
+        sink.put(key)?;
+    }
+    sink.finish()
+}
+
+pub(super) fn read<R: Read>(count: u64, items: u64, body: Body<R>) -> Result<ExactSet, Error> {
+    let bytes = body.into_bytes()?;
+    // All of it is checked before the set is made, which takes several times the memory.
+    let mut rest = bytes.as_slice();
+    let mut last = None;
+    for _ in 0..count {
+        let Some((key, after)) = split_key(rest) else {
+            return invalid("body", "ends within a key");
+        };
+        if last.is_some_and(|last| last >= key) {
+            return invalid("body", "has keys out of order, or twice");
+        }
+        (last, rest) = (Some(key), after);
+    }
+    if !rest.is_empty() {
+        return invalid("body", "has more keys than the header says");
+    }
+    let mut rest = bytes.as_slice();
+    let keys = std::iter::from_fn(|| {
+        let (key, after) = split_key(rest)?;
+        rest = after;
+        Some(key)
+    });
+    Ok(ExactSet::from_keys(keys, count as usize, items))
+}
+
+/// The first key of a body, and what follows it.
+fn split_key(body: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = body.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)
+}
