@@ -142,11 +142,6 @@ impl Builder {
         }
     }
 
-    /// The number of the last chunk.
-    pub(super) fn last(&self) -> Option<u64> {
-        self.chunks.last().map(|&(number, _)| number)
-    }
-
     /// Adds a chunk of these positions: at least one, strictly ascending.
     pub(super) fn push_array(&mut self, number: u64, positions: &[u16]) {
         let start = self.arrays.len();

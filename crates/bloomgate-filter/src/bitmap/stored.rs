@@ -57,6 +57,37 @@ impl Capture {
     }
 }
 
+/// Tells which chunks can come one after the other in a [`Capture`].
+#[derive(Default)]
+pub(crate) struct ChunkRules {
+    last: Option<u64>,
+}
+
+impl ChunkRules {
+    /// Whether an array can come next: `chunk` is below 2^48 and above the last one, and there are
+    /// 1 to 4096 positions, strictly ascending.
+    #[must_use]
+    pub(crate) fn allow_array(&mut self, chunk: u64, positions: &[u16]) -> bool {
+        let ascending = positions.windows(2).all(|pair| pair[0] < pair[1]);
+        (1..=MOST_IN_ARRAY).contains(&positions.len()) && ascending && self.allow(chunk)
+    }
+
+    /// Whether a page can come next: `chunk` is below 2^48 and above the last one, and more than
+    /// 4096 bits are set.
+    #[must_use]
+    pub(crate) fn allow_page(&mut self, chunk: u64, words: &[u64; PAGE_WORDS]) -> bool {
+        page::count(words) > MOST_IN_ARRAY as u64 && self.allow(chunk)
+    }
+
+    fn allow(&mut self, chunk: u64) -> bool {
+        let allowed = chunk < CHUNKS && self.last.is_none_or(|last| last < chunk);
+        if allowed {
+            self.last = Some(chunk);
+        }
+        allowed
+    }
+}
+
 /// Makes a bitmap of chunks that are given in strictly ascending order.
 ///
 /// Whatever a chunk holds it is safe to push: what could not have come from a
@@ -64,44 +95,36 @@ impl Capture {
 #[derive(Default)]
 pub(crate) struct BitmapBuilder {
     base: Builder,
+    rules: ChunkRules,
     ids: u64,
 }
 
 impl BitmapBuilder {
-    /// Adds an array. `false`, and nothing added, unless `chunk` is below 2^48 and above the last
-    /// one, and there are 1 to 4096 positions, strictly ascending.
+    /// Adds an array. `false`, and nothing added, if [`ChunkRules`] don't allow it.
     #[must_use]
     pub(crate) fn push_array(&mut self, chunk: u64, positions: &[u16]) -> bool {
-        let ascending = positions.windows(2).all(|pair| pair[0] < pair[1]);
-        let valid =
-            self.is_next(chunk) && (1..=MOST_IN_ARRAY).contains(&positions.len()) && ascending;
-        if valid {
+        let allowed = self.rules.allow_array(chunk, positions);
+        if allowed {
             self.base.push_array(chunk, positions);
             self.ids += positions.len() as u64;
         }
-        valid
+        allowed
     }
 
-    /// Adds a page. `false`, and nothing added, unless `chunk` is below 2^48 and above the last
-    /// one, and more than 4096 bits are set.
+    /// Adds a page. `false`, and nothing added, if [`ChunkRules`] don't allow it.
     #[must_use]
     pub(crate) fn push_page(&mut self, chunk: u64, words: &[u64; PAGE_WORDS]) -> bool {
-        let ids = page::count(words);
-        let valid = self.is_next(chunk) && ids > MOST_IN_ARRAY as u64;
-        if valid {
+        let allowed = self.rules.allow_page(chunk, words);
+        if allowed {
             self.base.push_page(chunk, Arc::new(Page::from_words(words)));
-            self.ids += ids;
+            self.ids += page::count(words);
         }
-        valid
+        allowed
     }
 
     /// The bitmap, after `inserts` inserts or as many as there are ids, if that is more. `foreign`
     /// tells whether keys that are no integers were in the set.
     pub(crate) fn finish(self, inserts: u64, foreign: bool) -> Bitmap {
         Bitmap::of(self.base.finish(), self.ids, inserts.max(self.ids), foreign)
-    }
-
-    fn is_next(&self, chunk: u64) -> bool {
-        chunk < CHUNKS && self.base.last().is_none_or(|last| last < chunk)
     }
 }

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use super::header::{Header, Shape, invalid};
 use super::stream::{Body, Sink};
 use crate::bitmap::Bitmap;
-use crate::bitmap::stored::{BitmapBuilder, PAGE_WORDS, StoredChunk};
+use crate::bitmap::stored::{BitmapBuilder, ChunkRules, PAGE_WORDS, StoredChunk};
 use crate::error::Error;
 
 /// Bytes of a page.
@@ -54,8 +54,34 @@ pub(super) fn read<R: Read>(
     body: Body<R>,
 ) -> Result<Bitmap, Error> {
     let bytes = body.into_bytes()?;
-    let mut rest = bytes.as_slice();
+    // All of it is checked before the bitmap is made, which can take several times the memory.
+    let mut rules = ChunkRules::default();
+    for_each_chunk(&bytes, chunks, |number, chunk| match chunk {
+        Chunk::Array(positions) => rules.allow_array(number, positions),
+        Chunk::Page(words) => rules.allow_page(number, words),
+    })?;
     let mut builder = BitmapBuilder::default();
+    for_each_chunk(&bytes, chunks, |number, chunk| match chunk {
+        Chunk::Array(positions) => builder.push_array(number, positions),
+        Chunk::Page(words) => builder.push_page(number, words),
+    })?;
+    Ok(builder.finish(items, foreign_keys))
+}
+
+/// The ids of a chunk in a body.
+enum Chunk<'a> {
+    Array(&'a [u16]),
+    Page(&'a [u64; PAGE_WORDS]),
+}
+
+/// Hands the chunks of a body to `accept`, with their numbers, until it refuses one. There must be
+/// exactly `chunks` of them.
+fn for_each_chunk(
+    body: &[u8],
+    chunks: u64,
+    mut accept: impl FnMut(u64, Chunk<'_>) -> bool,
+) -> Result<(), Error> {
+    let mut rest = body;
     let mut positions = Vec::new();
     for _ in 0..chunks {
         let Some((word, after)) = rest.split_first_chunk() else {
@@ -69,12 +95,13 @@ pub(super) fn read<R: Read>(
         };
         let accepted = if count == 0 {
             let (words, _) = ids.as_chunks();
-            builder.push_page(number, &std::array::from_fn(|at| u64::from_le_bytes(words[at])))
+            let words = std::array::from_fn(|at| u64::from_le_bytes(words[at]));
+            accept(number, Chunk::Page(&words))
         } else {
             let (ids, _) = ids.as_chunks();
             positions.clear();
             positions.extend(ids.iter().map(|&position| u16::from_le_bytes(position)));
-            builder.push_array(number, &positions)
+            accept(number, Chunk::Array(&positions))
         };
         if !accepted {
             return invalid("body", "has a chunk that is out of order or of the wrong kind");
@@ -84,5 +111,5 @@ pub(super) fn read<R: Read>(
     if !rest.is_empty() {
         return invalid("body", "has more chunks than the header says");
     }
-    Ok(builder.finish(items, foreign_keys))
+    Ok(())
 }
