@@ -43,7 +43,8 @@
 //! Never the secret, nor anything that keys can be hashed with: only the
 //! [fingerprint](crate::Secret::fingerprint) of the secret and the nonce. A snapshot of a Bloom
 //! filter then tells how many keys it has, not which. One of a bitmap or of an exact set **holds
-//! the keys themselves in clear**. [`save`] makes files that only their owner can read.
+//! the keys themselves in clear**, and the position is in clear in all of them. [`save`] makes files
+//! that only their owner can read.
 //!
 //! The bytes are specified in `docs/SNAPSHOT.md` of the repository.
 
@@ -76,7 +77,18 @@ use stream::{Body, Source};
 /// A set that can be written as a snapshot.
 ///
 /// Implemented by the families of this crate and by [`AnySet`]; no other crate can implement it,
-/// because the form of a set is part of the format.
+/// because the form of a set is part of the format. Object-safe:
+///
+/// ```
+/// use bloomgate_filter::snapshot::{self, Persist};
+/// use bloomgate_filter::{Bitmap, ExactSet};
+///
+/// let sets: [Box<dyn Persist>; 2] = [Box::new(Bitmap::new()), Box::new(ExactSet::new())];
+/// for set in &sets {
+///     snapshot::write(set.as_ref(), b"", std::io::sink())?;
+/// }
+/// # Ok::<(), bloomgate_filter::Error>(())
+/// ```
 pub trait Persist: sealed::AsSet {}
 
 mod sealed {
@@ -162,6 +174,21 @@ impl sealed::AsSet for AnySet {
 }
 
 /// What came out of a snapshot.
+///
+/// ```
+/// use bloomgate_filter::snapshot::{self, AnySet};
+/// use bloomgate_filter::Bitmap;
+///
+/// let ids = Bitmap::new();
+/// ids.insert_id(42);
+/// let mut bytes = Vec::new();
+/// snapshot::write(&ids, b"", &mut bytes)?;
+///
+/// // Bitmaps and exact sets need no secret.
+/// let loaded = snapshot::read(bytes.as_slice(), bytes.len() as u64, None)?;
+/// assert!(matches!(&loaded.set, AnySet::Bitmap(ids) if ids.contains_id(42)));
+/// # Ok::<(), bloomgate_filter::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Loaded {
@@ -185,7 +212,11 @@ pub struct Loaded {
 ///
 /// [`Error::PositionTooLong`] for a position of more than [`MOST_POSITION_BYTES`], and
 /// [`Error::Io`] if `out` fails. What `out` has received by then is no snapshot.
-pub fn write<W: Write>(set: &impl Persist, position: &[u8], out: W) -> Result<(), Error> {
+pub fn write<W: Write>(
+    set: &(impl Persist + ?Sized),
+    position: &[u8],
+    out: W,
+) -> Result<(), Error> {
     if position.len() > MOST_POSITION_BYTES {
         return Err(Error::PositionTooLong { bytes: position.len() });
     }

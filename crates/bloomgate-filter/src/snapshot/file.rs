@@ -32,12 +32,12 @@ const ATTEMPTS: usize = 16;
 /// let secret = Secret::generate()?;
 /// let hasher = KeyedHasher::new(Hash::SipHash13, &secret, b"generation no. 1");
 /// let filter = BloomFilter::new(Plan::new(1_000, Rate::new(0.01)?)?, hasher)?;
-/// # let path = std::env::temp_dir().join(format!("bloomgate-doc-{}", std::process::id()));
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("filter.snapshot");
 /// snapshot::save(&filter, b"entry 1200", &path)?;
 ///
 /// assert_eq!(snapshot::inspect(&path)?.position(), b"entry 1200");
 /// let loaded = snapshot::load(&path, Some(&secret))?;
-/// # std::fs::remove_file(path).ok();
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 ///
@@ -46,7 +46,13 @@ const ATTEMPTS: usize = 16;
 /// [`Error::Io`] with the step that failed, and those of [`write()`]. The temporary file is then
 /// removed, and what was at `path` is as it was. If only the last step failed, syncing the
 /// directory, the new snapshot is at `path`, but a crash of the machine may still undo that.
-pub fn save(set: &impl Persist, position: &[u8], path: impl AsRef<Path>) -> Result<(), Error> {
+///
+/// A crash in the middle leaves the temporary file behind. Nobody reads it, and it can be deleted.
+pub fn save(
+    set: &(impl Persist + ?Sized),
+    position: &[u8],
+    path: impl AsRef<Path>,
+) -> Result<(), Error> {
     replace(path.as_ref(), |file| write(set, position, file))
 }
 
@@ -160,55 +166,42 @@ fn doing<T>(what: &'static str, result: io::Result<T>) -> Result<T, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Write;
 
-    /// A directory of its own for a test, removed with what is in it.
-    struct Scratch(PathBuf);
+    use tempfile::TempDir;
 
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let name = format!("bloomgate-{}-{name}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            fs::create_dir(&path).unwrap();
-            Self(path)
-        }
+    use super::*;
 
-        fn names(&self) -> Vec<String> {
-            let names = fs::read_dir(&self.0).unwrap();
-            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).ok();
-        }
+    fn names(folder: &TempDir) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap();
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "files")]
     fn a_save_that_fails_half_way_leaves_the_old_file_and_nothing_else() {
-        let scratch = Scratch::new("half");
-        let path = scratch.0.join("set");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set");
         fs::write(&path, "old").unwrap();
         let failed = replace(&path, |file| {
             file.write_all(b"new").unwrap();
-            assert_eq!(scratch.names().len(), 2);
+            assert_eq!(names(&folder).len(), 2);
             Err(Error::SnapshotDamaged)
         });
         assert_eq!(failed, Err(Error::SnapshotDamaged));
-        assert_eq!((fs::read_to_string(&path).unwrap(), scratch.names().len()), ("old".into(), 1));
+        assert_eq!((fs::read_to_string(&path).unwrap(), names(&folder).len()), ("old".into(), 1));
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "files")]
     fn savers_at_once_each_write_a_file_of_their_own() {
-        let scratch = Scratch::new("nested");
-        let path = scratch.0.join("set");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set");
         replace(&path, |outer| {
             outer.write_all(b"outer").unwrap();
             replace(&path, |inner| {
                 inner.write_all(b"inner").unwrap();
-                assert_eq!(scratch.names().len(), 2);
+                assert_eq!(names(&folder).len(), 2);
                 Ok(())
             })
             .unwrap();
@@ -216,16 +209,15 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        assert_eq!(
-            (fs::read_to_string(&path).unwrap(), scratch.names().len()),
-            ("outer".into(), 1)
-        );
+        assert_eq!((fs::read_to_string(&path).unwrap(), names(&folder).len()), ("outer".into(), 1));
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "files")]
     fn a_bare_file_name_is_in_the_working_directory() {
-        let name = format!("bloomgate-bare-{}.tmp", std::process::id());
-        replace(Path::new(&name), |_| Ok(())).unwrap();
+        let folder = tempfile::tempdir_in(".").unwrap();
+        let name = PathBuf::from(folder.path().file_name().unwrap()).with_extension("set");
+        replace(&name, |_| Ok(())).unwrap();
         fs::remove_file(name).unwrap();
     }
 }

@@ -66,6 +66,7 @@ fn goes_there_and_back<S: Persist + Membership>(set: &S, keys: u64) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases")]
 fn a_bloom_filter_of_any_size_comes_back_as_it_was() {
     for hash in Hash::ALL {
         for blocks in (1..=65).chain([1023, 1024, 1025, 3000]) {
@@ -76,6 +77,7 @@ fn a_bloom_filter_of_any_size_comes_back_as_it_was() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases")]
 fn a_classic_filter_of_any_size_comes_back_as_it_was() {
     for bits in 1..=2049 {
         goes_there_and_back(&classic(bits, Hash::ALL[bits as usize % 3]), bits / 8 + 1);
@@ -88,6 +90,7 @@ fn a_classic_filter_of_any_size_comes_back_as_it_was() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases")]
 fn a_bitmap_of_any_range_comes_back_as_it_was() {
     for ids in 1..=2049 {
         let bitmap = Bitmap::new();
@@ -100,6 +103,7 @@ fn a_bitmap_of_any_range_comes_back_as_it_was() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases")]
 fn a_bitmap_of_arrays_and_pages_near_and_far_comes_back_as_it_was() {
     let bitmap = Bitmap::new();
     for id in 0..200_000_u64 {
@@ -134,6 +138,7 @@ fn ids_that_wait_to_be_sorted_in_are_in_the_snapshot_too() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases")]
 fn an_exact_set_of_any_number_of_keys_comes_back_as_it_was() {
     for count in 0..=300_usize {
         let set = ExactSet::new();
@@ -225,6 +230,7 @@ impl Write for Full {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases")]
 fn a_writer_that_fails_at_whatever_byte_is_an_error() {
     let set = classic(1_000, Hash::SipHash13);
     let length = written(&set).len();
@@ -237,6 +243,7 @@ fn a_writer_that_fails_at_whatever_byte_is_an_error() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many cases")]
 fn a_reader_that_fails_is_an_error_and_not_the_end() {
     let bytes = written(&bloom(2, Hash::Xxh3));
     struct Broken;

@@ -2,48 +2,29 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use bloomgate_filter::{BloomFilter, Error, Hash, Plan, Rate, snapshot};
+use bloomgate_filter::{
+    Bitmap, BloomFilter, ClassicBloom, ClassicPlan, Error, ExactSet, Hash, Membership, Plan, Rate,
+    snapshot,
+};
+use tempfile::TempDir;
 
 use crate::sets::{bloom, classic, hasher, keys, secret};
 
-/// A directory of its own for a test, removed with what is in it.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    pub(crate) fn new(name: &str) -> Self {
-        let name = format!("bloomgate-snapshot-{}-{name}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir(&folder).unwrap();
-        Self(folder)
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 #[test]
 fn a_file_is_saved_inspected_loaded_and_replaced() {
-    let folder = Folder::new("replaced");
-    let path = folder.path("set");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set");
     snapshot::save(&bloom(Hash::Xxh3), b"first", &path).unwrap();
     snapshot::save(&classic(Hash::Xxh3), b"second", &path).unwrap();
-    assert_eq!(folder.names(), ["set"]);
+    assert_eq!(names(&folder), ["set"]);
 
     let header = snapshot::inspect(&path).unwrap();
     assert_eq!(header.position(), b"second");
@@ -59,8 +40,8 @@ fn a_file_is_saved_inspected_loaded_and_replaced() {
 fn c57_only_its_owner_may_read_a_file() {
     use std::os::unix::fs::PermissionsExt;
 
-    let folder = Folder::new("mode");
-    let path = folder.path("set");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set");
     fs::write(&path, "readable by all").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     snapshot::save(&bloom(Hash::Xxh3), b"", &path).unwrap();
@@ -69,28 +50,28 @@ fn c57_only_its_owner_may_read_a_file() {
 
 #[test]
 fn a_place_that_can_not_be_written_is_an_error_and_nothing_is_left_behind() {
-    let folder = Folder::new("unwritable");
+    let folder = tempfile::tempdir().unwrap();
     let set = bloom(Hash::Xxh3);
     let kind_of = |failed: Result<(), Error>| match failed {
         Err(Error::Io { kind, .. }) => kind,
         other => unreachable!("{other:?}"),
     };
-    let missing = snapshot::save(&set, b"", folder.path("missing/set"));
+    let missing = snapshot::save(&set, b"", folder.path().join("missing/set"));
     assert_eq!(kind_of(missing), ErrorKind::NotFound);
 
-    fs::write(folder.path("file"), "").unwrap();
-    let no_directory = snapshot::save(&set, b"", folder.path("file/set"));
+    fs::write(folder.path().join("file"), "").unwrap();
+    let no_directory = snapshot::save(&set, b"", folder.path().join("file/set"));
     assert_eq!(kind_of(no_directory), ErrorKind::NotADirectory);
-    assert_eq!(folder.names(), ["file"]);
+    assert_eq!(names(&folder), ["file"]);
 
     // Here only the last step fails, when the temporary file is complete.
-    fs::create_dir_all(folder.path("directory/with/content")).unwrap();
-    assert!(snapshot::save(&set, b"", folder.path("directory")).is_err());
-    let mut names = folder.names();
+    fs::create_dir_all(folder.path().join("directory/with/content")).unwrap();
+    assert!(snapshot::save(&set, b"", folder.path().join("directory")).is_err());
+    let mut names = names(&folder);
     names.sort();
     assert_eq!(names, ["directory", "file"]);
 
-    let unopened = snapshot::load(folder.path("nothing"), Some(&secret()));
+    let unopened = snapshot::load(folder.path().join("nothing"), Some(&secret()));
     assert!(matches!(unopened, Err(Error::Io { kind: ErrorKind::NotFound, .. })));
 }
 
@@ -104,19 +85,19 @@ fn a_full_disk_is_an_error() {
 
 #[test]
 fn a_position_that_is_too_long_leaves_the_old_file() {
-    let folder = Folder::new("position");
-    let path = folder.path("set");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set");
     snapshot::save(&bloom(Hash::Xxh3), b"old", &path).unwrap();
     let refused = snapshot::save(&bloom(Hash::Xxh3), &[0; 5000], &path);
     assert_eq!(refused, Err(Error::PositionTooLong { bytes: 5000 }));
     assert_eq!(snapshot::inspect(&path).unwrap().position(), b"old");
-    assert_eq!(folder.names(), ["set"]);
+    assert_eq!(names(&folder), ["set"]);
 }
 
 #[test]
 fn c08_a_file_of_another_length_is_refused_by_a_look_at_its_header() {
-    let folder = Folder::new("length");
-    let path = folder.path("set");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set");
     snapshot::save(&bloom(Hash::Xxh3), b"", &path).unwrap();
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
@@ -127,8 +108,8 @@ fn c08_a_file_of_another_length_is_refused_by_a_look_at_its_header() {
 
 #[test]
 fn savers_and_loaders_at_once_see_whole_files_only() {
-    let folder = Folder::new("concurrent");
-    let path = folder.path("set");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set");
     let (one, other) = (bloom(Hash::Xxh3), classic(Hash::SipHash13));
     snapshot::save(&one, b"", &path).unwrap();
     thread::scope(|threads| {
@@ -141,21 +122,21 @@ fn savers_and_loaders_at_once_see_whole_files_only() {
             assert!(keys().all(|key| set.contains(&key)));
         }
     });
-    assert_eq!(folder.names(), ["set"]);
+    assert_eq!(names(&folder), ["set"]);
 }
 
-#[test]
-fn what_was_inserted_before_a_save_is_in_it_though_others_go_on_inserting() {
-    let folder = Folder::new("inserting");
-    let path = folder.path("set");
-    let plan = Plan::new(200_000, Rate::new(0.001).unwrap()).unwrap();
-    let set = BloomFilter::new(plan, hasher(Hash::Xxh3)).unwrap();
+/// Saves and loads the set while another thread fills it.
+fn inserts_go_on<S: snapshot::Persist + Membership>(set: &S, keys: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set");
     let (inserted, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    // Neighbours, so that arrays of a bitmap become pages meanwhile, and keys far apart.
+    let key_of = |n: u64| if n.is_multiple_of(4) { n << 20 } else { n }.to_le_bytes();
     thread::scope(|threads| {
         threads.spawn(|| {
-            for key in 0..200_000_u64 {
-                set.insert(&key.to_le_bytes());
-                inserted.store(key + 1, Ordering::Release);
+            for n in 0..keys {
+                set.insert(&key_of(n));
+                inserted.store(n + 1, Ordering::Release);
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -163,10 +144,21 @@ fn what_was_inserted_before_a_save_is_in_it_though_others_go_on_inserting() {
         });
         for _ in 0..10 {
             let before = inserted.load(Ordering::Acquire);
-            snapshot::save(&set, b"", &path).unwrap();
+            snapshot::save(set, b"", &path).unwrap();
             let loaded = snapshot::load(&path, Some(&secret())).unwrap().set.into_membership();
-            assert!((0..before).all(|key| loaded.contains(&key.to_le_bytes())), "{before}");
+            assert!((0..before).all(|n| loaded.contains(&key_of(n))), "{set:?} {before}");
         }
         stop.store(true, Ordering::Relaxed);
     });
+}
+
+#[test]
+fn what_was_inserted_before_a_save_is_in_it_though_others_go_on_inserting() {
+    let (keys, rate) = (200_000, Rate::new(0.001).unwrap());
+    let bloom = Plan::new(keys, rate).unwrap();
+    inserts_go_on(&BloomFilter::new(bloom, hasher(Hash::Xxh3)).unwrap(), keys);
+    let classic = ClassicPlan::new(keys, rate).unwrap();
+    inserts_go_on(&ClassicBloom::new(classic, hasher(Hash::Xxh3)).unwrap(), keys);
+    inserts_go_on(&Bitmap::new(), keys);
+    inserts_go_on(&ExactSet::new(), keys / 10);
 }

@@ -32,13 +32,8 @@ pub(crate) fn with(snapshot: &[u8], offset: usize, field: &[u8]) -> Vec<u8> {
 
 /// Puts in the checksums that the bytes should have, as far as there is room for them.
 pub(crate) fn seal(snapshot: &mut [u8]) {
-    if let Some(at) = body(snapshot).checked_sub(8)
-        && at >= POSITION
-        && let (header, Some(sum)) = {
-            let (header, rest) = snapshot.split_at_mut(at.min(snapshot.len()));
-            (header, rest.first_chunk_mut::<8>())
-        }
-    {
+    let (header, rest) = snapshot.split_at_mut((body(snapshot) - 8).min(snapshot.len()));
+    if let Some(sum) = rest.first_chunk_mut() {
         *sum = xxh3_64(header).to_le_bytes();
     }
     if let Some((content, sum)) = snapshot.split_last_chunk_mut::<TRAILER>() {

@@ -58,8 +58,8 @@ fn c07_a_snapshot_of_another_process_denies_none_of_10000_keys() {
         snapshot::save(&filter, b"", path).unwrap();
         return;
     }
-    let folder = crate::disk::Folder::new("process");
-    let path = folder.path("set");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set");
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "golden::c07_a_snapshot_of_another_process_denies_none_of_10000_keys"])
         .env(CHILD_WRITES, &path)
