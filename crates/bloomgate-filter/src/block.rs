@@ -43,10 +43,19 @@ impl<W: Word> Block<W> {
     /// Sets the bits of a key, given as the `bits` of its hash. `true` if one of them was found 0.
     #[inline]
     pub(crate) fn insert(&self, bits: u64) -> bool {
+        // All loads before the first write: a locked instruction holds up the loads that follow it.
         let mut missing = 0;
         for (word, mask) in picks(bits) {
-            let word = &self.0[word];
-            missing |= mask & !word.load(Ordering::Relaxed);
+            missing |= mask & !self.0[word].load(Ordering::Relaxed);
+        }
+        self.set(bits);
+        missing != 0
+    }
+
+    /// Sets the bits of a key without a look at what was there.
+    #[inline]
+    pub(crate) fn set(&self, bits: u64) {
+        for (word, mask) in picks(bits) {
             // An atomic or cannot lose bits that another thread sets in the same word.
             //
             // What is promised: a look that happens after this insert returned finds its bits.
@@ -55,9 +64,8 @@ impl<W: Word> Block<W> {
             // inserted. They cost nothing on x86 and next to nothing elsewhere. There is no order
             // among inserts of different threads, and an insert that is still running may be seen
             // in part, which reads as "not yet".
-            word.set(mask, Ordering::Release);
+            self.0[word].set(mask, Ordering::Release);
         }
-        missing != 0
     }
 
     /// Whether all bits of a key are set.

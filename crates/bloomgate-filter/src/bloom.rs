@@ -7,8 +7,9 @@ use crate::error::Error;
 use crate::hash::{KeyHash, KeyedHasher};
 use crate::layout::{BITS_PER_KEY, BLOCK_BITS, block_index};
 use crate::membership::{Family, Membership, Stats};
-use crate::simd::prefetch::prefetch;
-use crate::simd::probe::Probe;
+use crate::platform::prefetch::prefetch;
+use crate::platform::probe::Probe;
+use crate::room::room_for;
 use crate::sizing::Plan;
 use crate::tally::Tally;
 
@@ -60,15 +61,8 @@ impl BloomFilter {
     ///
     /// [`Error::OutOfMemory`] if the allocator refuses.
     pub fn new(plan: Plan, hasher: KeyedHasher) -> Result<Self, Error> {
-        let refused = Error::OutOfMemory { bytes: plan.bytes() };
-        let Ok(count) = usize::try_from(plan.blocks()) else {
-            return Err(refused);
-        };
-        let mut blocks = Vec::new();
-        if blocks.try_reserve_exact(count).is_err() {
-            return Err(refused);
-        }
-        blocks.resize_with(count, Block::default);
+        let mut blocks = room_for(plan.blocks(), plan.bytes())?;
+        blocks.resize_with(plan.blocks() as usize, Block::default);
         Ok(Self {
             blocks: blocks.into_boxed_slice(),
             hasher,
@@ -126,8 +120,9 @@ impl BloomFilter {
     /// [`insert`](BloomFilter::insert) for a hash made by [`hash`](BloomFilter::hash).
     #[inline]
     pub fn insert_hash(&self, hash: KeyHash) -> bool {
+        let new = self.block(hash).insert(hash.bits);
         self.inserts.add(1);
-        self.block(hash).insert(hash.bits)
+        new
     }
 
     /// [`contains`](BloomFilter::contains) for a hash made by [`hash`](BloomFilter::hash).

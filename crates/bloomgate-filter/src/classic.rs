@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::hash::{KeyHash, KeyedHasher};
 use crate::membership::{Family, Membership, Stats};
+use crate::room::room_for;
 use crate::sizing::ClassicPlan;
 
 mod positions;
@@ -83,15 +84,8 @@ impl ClassicBloom {
     ///
     /// [`Error::OutOfMemory`] if the allocator refuses.
     pub fn new(plan: ClassicPlan, hasher: KeyedHasher) -> Result<Self, Error> {
-        let refused = Error::OutOfMemory { bytes: plan.bytes() };
-        let Ok(count) = usize::try_from(plan.words()) else {
-            return Err(refused);
-        };
-        let mut words = Vec::new();
-        if words.try_reserve_exact(count).is_err() {
-            return Err(refused);
-        }
-        words.resize_with(count, AtomicU64::default);
+        let mut words = room_for(plan.words(), plan.bytes())?;
+        words.resize_with(plan.words() as usize, AtomicU64::default);
         Ok(Self { words: words.into_boxed_slice(), hasher, plan, inserts: AtomicU64::new(0) })
     }
 

@@ -213,6 +213,23 @@ impl fmt::Debug for KeyedHasher {
     }
 }
 
+/// Fewer than eight bytes as a little-endian number.
+///
+/// Without a detour through memory: a number that is read back from bytes just written one by one
+/// has to wait for all of them, and the hashes of the next keys wait with it.
+#[inline]
+fn short_word(bytes: &[u8]) -> u64 {
+    let (mut word, mut rest, mut shift) = (0, bytes, 0);
+    if let Some((four, others)) = rest.split_first_chunk::<4>() {
+        (word, rest, shift) = (u64::from(u32::from_le_bytes(*four)), others, 32);
+    }
+    if let Some((two, others)) = rest.split_first_chunk::<2>() {
+        word |= u64::from(u16::from_le_bytes(*two)) << shift;
+        (rest, shift) = (others, shift + 16);
+    }
+    rest.first().map_or(word, |&byte| word | u64::from(byte) << shift)
+}
+
 /// The hash of one key under one [`KeyedHasher`].
 ///
 /// Hashing once and asking several times saves time. The value means something only to filters

@@ -58,7 +58,7 @@
 //!
 //! # Unsafe code
 //!
-//! Vector and AES instructions of x86-64, in one folder, `simd`, which says why each use is sound.
+//! Vector and AES instructions of x86-64, in one folder, `platform`, which says why each use is sound.
 //! They are used where the processor has them. Everything has a portable twin that the tests compare
 //! it with and that gives the same answers.
 //!
@@ -78,7 +78,8 @@ mod hash;
 mod key;
 mod layout;
 mod membership;
-mod simd;
+mod platform;
+mod room;
 pub mod sizing;
 pub mod snapshot;
 mod table;

@@ -35,7 +35,7 @@ impl BloomFilter {
         self.inserts.add(keys.len() as u64);
         self.each_chunk(keys, |places| {
             for (block, bits) in places {
-                block.insert(*bits);
+                block.set(*bits);
             }
         });
     }

@@ -8,8 +8,10 @@
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use zeroize::Zeroizing;
 
+use super::short_word;
+
 #[cfg(target_arch = "x86_64")]
-use crate::simd::aes::AesNi;
+use crate::platform::aes::AesNi;
 
 /// A key, with everything derived from it that one hash needs.
 #[derive(Clone)]
@@ -102,14 +104,13 @@ fn chain(
 /// Fewer than 16 bytes, then a single bit, then zeros.
 #[inline]
 fn padded(bytes: &[u8]) -> Block {
-    if let Ok(word) = <[u8; 8]>::try_from(bytes) {
-        // The usual length, an integer, without a copy of unknown length.
-        return Block::from(u64::from_le_bytes(word)) | 0x80 << 64;
-    }
-    let mut block = [0; 16];
-    block[..bytes.len()].copy_from_slice(bytes);
-    block[bytes.len()] = 0x80;
-    Block::from_le_bytes(block)
+    let words = match bytes.split_first_chunk::<8>() {
+        Some((low, high)) => {
+            Block::from(u64::from_le_bytes(*low)) | Block::from(short_word(high)) << 64
+        }
+        None => Block::from(short_word(bytes)),
+    };
+    words | 0x80 << (8 * bytes.len())
 }
 
 /// Twice `block` in the field of 2^128 elements that the RFC names, where bytes are big-endian.

@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::header::Header;
 use crate::error::Error;
+use crate::room::room_for;
 
 /// Bytes that are read or written in one piece. A multiple of the size of a block.
 const PIECE: usize = 64 * 1024;
@@ -102,15 +103,6 @@ impl<R: Read> Source<R> {
     /// The XXH3-64 of all bytes so far: XXH3 keeps one state for its sums of either width.
     pub(super) fn sum_64(&self) -> u64 {
         self.sum.digest()
-    }
-}
-
-/// An empty vector in which `count` things of `bytes` bytes in all find room.
-pub(super) fn room_for<T>(count: u64, bytes: u64) -> Result<Vec<T>, Error> {
-    let mut room = Vec::new();
-    match usize::try_from(count).map(|count| room.try_reserve_exact(count)) {
-        Ok(Ok(())) => Ok(room),
-        _ => Err(Error::OutOfMemory { bytes }),
     }
 }
 

@@ -3,13 +3,14 @@
 use std::io::{Read, Write};
 
 use super::header::{HashedBy, Header, Shape};
-use super::stream::{Body, Sink, room_for};
+use super::stream::{Body, Sink};
 use crate::block::Block;
 use crate::bloom::BloomFilter;
 use crate::classic::ClassicBloom;
 use crate::error::Error;
 use crate::hash::KeyedHasher;
 use crate::layout::BLOCK_BYTES;
+use crate::room::room_for;
 use crate::sizing::{ClassicPlan, Plan};
 
 pub(super) fn write_bloom<W: Write>(

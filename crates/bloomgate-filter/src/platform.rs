@@ -1,12 +1,13 @@
-//! What the processor can do in one step: the only unsafe code of this crate.
+//! What this processor and this operating system can do: the only unsafe code of this crate.
 //!
 //! Each part has a portable twin, which the tests compare it with and which runs on other
-//! processors:
+//! platforms:
 //!
 //! | here | what | twin |
 //! |---|---|---|
-//! | [`probe`] | tests the four words of a key at once (AVX2) | [`Block::contains`](crate::block::Block::contains) |
+//! | [`probe`] | tests the four words of a key at once (AVX2, AVX-512) | [`Block::contains`](crate::block::Block::contains) |
 //! | [`prefetch`] | asks for a cache line ahead of its use | not asking |
+//! | [`huge_pages`] | asks for large pages under a filter (Linux) | not asking |
 //! | [`aes`] | enciphers one block (AES-NI) | the crate `aes` |
 //!
 //! A function that needs a feature of the processor is reached through a *token*, a value that can
@@ -15,6 +16,7 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod aes;
+pub(crate) mod huge_pages;
 pub(crate) mod prefetch;
 pub(crate) mod probe;
 

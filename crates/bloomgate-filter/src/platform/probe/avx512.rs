@@ -1,0 +1,62 @@
+//! Tests the four words of a key with AVX-512, in vectors of 256 bits.
+//!
+//! Against AVX2 it has rotations, and masks of one bit a lane instead of whole lanes: about half as
+//! many steps. Vectors of this width don't slow the processor down, as those of 512 bits may.
+#![expect(unsafe_code, reason = "vector instructions")]
+
+use std::arch::x86_64::*;
+
+use super::avx2::load;
+use crate::block::Block;
+
+/// Proof that the processor has AVX-512 F and VL, hence AVX2 as well.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(());
+
+impl Avx512 {
+    pub(crate) fn detect() -> Option<Self> {
+        let has = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx2");
+        has.then_some(Self(()))
+    }
+
+    #[inline]
+    pub(super) fn contains(self, block: &Block, bits: u64) -> bool {
+        // SAFETY: the token proves the features.
+        unsafe { contains(block, bits) }
+    }
+
+    #[inline]
+    pub(super) fn contains_each(self, places: &[(&Block, u64)], answers: &mut Vec<bool>) {
+        // SAFETY: the token proves the features.
+        unsafe { contains_each(places, answers) }
+    }
+}
+
+#[target_feature(enable = "avx2,avx512f,avx512vl")]
+fn contains_each(places: &[(&Block, u64)], answers: &mut Vec<bool>) {
+    answers.extend(places.iter().map(|&(block, bits)| contains(block, bits)));
+}
+
+/// The same steps as [`picks`](crate::layout::picks), a lane for each pair of words.
+#[target_feature(enable = "avx2,avx512f,avx512vl")]
+#[inline]
+fn contains(block: &Block, bits: u64) -> bool {
+    let (first, second) = load(block);
+    let bits = _mm256_set1_epi64x(bits.cast_signed());
+    let selectors = _mm256_setr_epi64x(1 << 63, 1 << 62, 1 << 61, 1 << 60);
+    let takes_second = _mm256_test_epi64_mask(bits, selectors);
+    let words = _mm256_mask_blend_epi64(takes_second, first, second);
+    let positions = _mm256_srlv_epi64(bits, _mm256_setr_epi64x(54, 43, 32, 21));
+    let distances = _mm256_and_si256(
+        _mm256_srlv_epi64(bits, _mm256_setr_epi64x(49, 38, 27, 16)),
+        _mm256_set1_epi64x(31),
+    );
+    let pattern =
+        _mm256_or_si256(_mm256_set1_epi64x(1), _mm256_sllv_epi64(_mm256_set1_epi64x(2), distances));
+    // A rotation takes its count modulo 64.
+    let mask = _mm256_rolv_epi64(pattern, positions);
+    // No bit of the mask that is not in the words.
+    _mm256_testc_si256(words, mask) != 0
+}
