@@ -161,22 +161,20 @@ impl KeyedHasher {
     #[inline(always)]
     pub fn hash(&self, bytes: &[u8]) -> KeyHash {
         match &self.key {
-            GenerationKey::SipHash13(key) => {
-                let h = siphash13(**key, bytes);
-                // The block is read from the top of `h`. Both steps are bijections, so the bits
-                // are uniform among the keys of one block; the product carries the low bits of
-                // `h`, which the block leaves free, up to where the bits are read.
-                let bits = (h ^ (h >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                KeyHash { block: h, bits }
-            }
-            GenerationKey::Xxh3(key) => {
-                let h = xxh3_128_with_secret(bytes, &**key);
-                KeyHash { block: (h >> 64) as u64, bits: h as u64 }
-            }
-            GenerationKey::Aes128(key) => {
-                let h = key.tag(bytes);
-                KeyHash { block: h as u64, bits: (h >> 64) as u64 }
-            }
+            GenerationKey::SipHash13(key) => siphash13_hash(key, bytes),
+            GenerationKey::Xxh3(key) => xxh3_hash(key, bytes),
+            GenerationKey::Aes128(key) => aes_hash(key, bytes),
+        }
+    }
+
+    /// Calls `each` with the hash of each of `keys`, in their order. Asks once which algorithm it is.
+    #[inline]
+    pub(crate) fn hash_each<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(KeyHash)) {
+        let keys = keys.iter().map(AsRef::as_ref);
+        match &self.key {
+            GenerationKey::SipHash13(key) => keys.for_each(|k| each(siphash13_hash(key, k))),
+            GenerationKey::Xxh3(key) => keys.for_each(|k| each(xxh3_hash(key, k))),
+            GenerationKey::Aes128(key) => keys.for_each(|k| each(aes_hash(key, k))),
         }
     }
 
@@ -211,6 +209,27 @@ impl fmt::Debug for KeyedHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeyedHasher({}, redacted)", self.algorithm().name())
     }
+}
+
+#[inline(always)]
+fn siphash13_hash(key: &[u64; 2], bytes: &[u8]) -> KeyHash {
+    let h = siphash13(*key, bytes);
+    // The block is read from the top of `h`. Both steps are bijections, so the bits are uniform among
+    // the keys of one block; the product carries the low bits of `h`, which the block leaves free, up
+    // to where the bits are read.
+    KeyHash { block: h, bits: (h ^ (h >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
+}
+
+#[inline(always)]
+fn xxh3_hash(key: &[u8; 192], bytes: &[u8]) -> KeyHash {
+    let h = xxh3_128_with_secret(bytes, key);
+    KeyHash { block: (h >> 64) as u64, bits: h as u64 }
+}
+
+#[inline(always)]
+fn aes_hash(key: &CmacKey, bytes: &[u8]) -> KeyHash {
+    let h = key.tag(bytes);
+    KeyHash { block: h as u64, bits: (h >> 64) as u64 }
 }
 
 /// Fewer than eight bytes as a little-endian number.

@@ -48,11 +48,14 @@ impl BloomFilter {
         let (mut current, mut next) = (&mut one, &mut other);
         let mut filled = 0;
         for chunk in keys.chunks(AHEAD) {
-            for (place, key) in next.iter_mut().zip(chunk) {
-                let hash = self.hash(key.as_ref());
-                *place = (self.block(hash), hash.bits);
-                prefetch(place.0);
-            }
+            let mut places = next.iter_mut();
+            self.hasher.hash_each(chunk, |hash| {
+                let block = self.block(hash);
+                prefetch(block);
+                if let Some(place) = places.next() {
+                    *place = (block, hash.bits);
+                }
+            });
             work(&current[..filled]);
             std::mem::swap(&mut current, &mut next);
             filled = chunk.len();
