@@ -111,22 +111,30 @@ fn as_bytes(keys: &[u64]) -> Vec<[u8; 8]> {
 }
 
 /// Everybody who takes part with `items` keys, filled with them.
+///
+/// Those whose ratios are told stand beside each other: what takes turns in quick succession meets
+/// the same machine.
 pub(crate) fn all(items: usize) -> Vec<Contender> {
-    let mut all = vec![];
-    for (hash, name, batch_name) in [
-        (Hash::Xxh3, XXH3, XXH3_BATCH),
-        (Hash::Aes128, AES, AES_BATCH),
-        (Hash::SipHash13, SIP, SIP_BATCH),
-    ] {
-        let filter = keep(ours(items, hash));
-        each_key(items, |keys| filter.insert_many(&as_bytes(keys)));
-        let bits = filter.plan().bits_per_item();
-        all.push(contender(name, bits, |key| filter.contains(&key.to_le_bytes())));
-        all.push(batches(batch_name, bits, filter));
-    }
-    all.push(line(items));
-    peers(items, &mut all);
+    let mut all = vec![line(items)];
+    all.extend(with_batches(items, Hash::Xxh3, XXH3, XXH3_BATCH));
+    all.extend(fastblooms(items));
+    all.extend(with_batches(items, Hash::Aes128, AES, AES_BATCH));
+    all.extend(with_batches(items, Hash::SipHash13, SIP, SIP_BATCH));
+    all.extend(others(items));
     all
+}
+
+fn with_batches(
+    items: usize,
+    hash: Hash,
+    name: &'static str,
+    batch_name: &'static str,
+) -> [Contender; 2] {
+    let filter = keep(ours(items, hash));
+    each_key(items, |keys| filter.insert_many(&as_bytes(keys)));
+    let bits = filter.plan().bits_per_item();
+    let single = contender(name, bits, |key| filter.contains(&key.to_le_bytes()));
+    [single, batches(batch_name, bits, filter)]
 }
 
 fn batches(name: &'static str, bits_per_key: f64, filter: &'static BloomFilter) -> Contender {
@@ -161,41 +169,46 @@ fn line(items: usize) -> Contender {
     Contender { is_bound: true, ..contender(LINE, 0.0, contains) }
 }
 
-fn peers(items: usize, all: &mut Vec<Contender>) {
-    let filter = keep(fastbloom(items));
-    each_key(items, |keys| keys.iter().for_each(|key| _ = filter.insert_hash(xxh3(*key))));
-    let bits = filter.num_bits() as f64 / items as f64;
-    all.push(contender(FB, bits, |key| filter.contains_hash(xxh3(key))));
+fn fastblooms(items: usize) -> [Contender; 2] {
+    let fed = keep(fastbloom(items));
+    each_key(items, |keys| keys.iter().for_each(|key| _ = fed.insert_hash(xxh3(*key))));
+    let own = keep(fastbloom(items));
+    each_key(items, |keys| keys.iter().for_each(|key| _ = own.insert(key)));
+    let bits = fed.num_bits() as f64 / items as f64;
+    [
+        contender(FB, bits, |key| fed.contains_hash(xxh3(key))),
+        contender(FASTBLOOM_DEFAULT, bits, |key| own.contains(&key)),
+    ]
+}
 
-    let filter = keep(fastbloom(items));
-    each_key(items, |keys| keys.iter().for_each(|key| _ = filter.insert(key)));
-    all.push(contender(FASTBLOOM_DEFAULT, bits, |key| filter.contains(&key)));
-
+fn others(items: usize) -> Vec<Contender> {
+    let mut others = vec![];
     let mut filter = sbbf_rs_safe::Filter::new(17, items);
     each_key(items, |keys| keys.iter().for_each(|key| _ = filter.insert_hash(xxh3(*key))));
     let filter = keep(filter);
     let bits = filter.as_bytes().len() as f64 * 8.0 / items as f64;
     let name = "sbbf-rs-safe 0.3, XXH3 (needs &mut)";
-    all.push(contender(name, bits, |key| filter.contains_hash(xxh3(key))));
+    others.push(contender(name, bits, |key| filter.contains_hash(xxh3(key))));
 
     let mut keys = keys::inserted(0..items);
     let filter = keep(xorf::BinaryFuse8::try_from(&keys).expect("distinct keys"));
     let bits = filter.fingerprints.len() as f64 * 8.0 / items as f64;
-    all.push(contender("xorf 0.13 BinaryFuse8 (static)", bits, |key| filter.contains(&key)));
+    others.push(contender("xorf 0.13 BinaryFuse8 (static)", bits, |key| filter.contains(&key)));
 
     if items <= 10_000_000 {
         let mut filter = bloomfilter::Bloom::new_for_fp_rate(items, RATE).expect("a filter");
         keys.iter().for_each(|key| filter.set(key));
         let filter = keep(filter);
         let bits = filter.len() as f64 / items as f64;
-        all.push(contender("bloomfilter 3 (needs &mut)", bits, |key| filter.check(&key)));
+        others.push(contender("bloomfilter 3 (needs &mut)", bits, |key| filter.check(&key)));
 
         let set = keep(keys.drain(..).collect::<HashSet<u64>>());
         // hashbrown: a byte of metadata beside each place, 7/8 of a power of two filled at most.
         let places = (set.capacity() as f64 * 8.0 / 7.0).ceil();
         let bits = places * 72.0 / items as f64;
-        all.push(contender("std HashSet<u64>", bits, |key| set.contains(&key)));
+        others.push(contender("std HashSet<u64>", bits, |key| set.contains(&key)));
     }
+    others
 }
 
 /// Those whose inserts are compared: the ones that threads can read at the same time.

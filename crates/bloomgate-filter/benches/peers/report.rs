@@ -111,19 +111,13 @@ impl Report {
         sizes
     }
 
-    fn median(&self, (kind, name): (Kind, &str), items: usize) -> Option<f64> {
-        let lookup = |pick: fn(&LookupRow) -> &Samples| {
-            let row = self.lookups.iter().find(|row| row.name == name && row.items == items)?;
-            pick(row).median()
-        };
+    fn samples(&self, (kind, name): (Kind, &str), items: usize) -> Option<&Samples> {
+        let lookup = || self.lookups.iter().find(|row| row.name == name && row.items == items);
+        let insert = || self.inserts.iter().find(|row| row.name == name && row.items == items);
         match kind {
-            Kind::Absent => lookup(|row| &row.absent),
-            Kind::Present => lookup(|row| &row.present),
-            Kind::Insert => self
-                .inserts
-                .iter()
-                .find(|row| row.name == name && row.items == items)
-                .and_then(|row| row.ns.median()),
+            Kind::Absent => lookup().map(|row| &row.absent),
+            Kind::Present => lookup().map(|row| &row.present),
+            Kind::Insert => insert().map(|row| &row.ns),
         }
     }
 }
@@ -165,11 +159,8 @@ impl fmt::Display for Report {
         for name in first.map(|row| row.name) {
             write!(f, "| {name} |")?;
             for items in &sizes {
-                write!(
-                    f,
-                    " {:.1} |",
-                    self.median((Kind::Insert, name), *items).unwrap_or(f64::NAN)
-                )?;
+                let ns = self.samples((Kind::Insert, name), *items).and_then(Samples::median);
+                write!(f, " {:.1} |", ns.unwrap_or(f64::NAN))?;
             }
             writeln!(f)?;
         }
@@ -184,9 +175,14 @@ impl fmt::Display for Report {
         for ratio in &RATIOS {
             write!(f, "| {} |", ratio.title)?;
             for &items in &sizes {
-                match (self.median(ratio.of, items), self.median(ratio.to, items)) {
-                    (Some(of), Some(to)) => write!(f, " {:.2}{} |", of / to, aim(ratio, items))?,
-                    _ => write!(f, " – |")?,
+                let pair = (self.samples(ratio.of, items), self.samples(ratio.to, items));
+                let value = match pair {
+                    (Some(of), Some(to)) => of.ratio(to),
+                    _ => None,
+                };
+                match value {
+                    Some(value) => write!(f, " {value:.2}{} |", aim(ratio, items))?,
+                    None => write!(f, " – |")?,
                 }
             }
             writeln!(f)?;

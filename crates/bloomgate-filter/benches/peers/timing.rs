@@ -14,10 +14,18 @@ impl Samples {
 
     /// The median, or nothing if there were no turns.
     pub(crate) fn median(&self) -> Option<f64> {
-        let mut sorted = self.0.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied()
+        median(self.0.clone())
     }
+
+    /// The median of the turns' ratios to `other`.
+    pub(crate) fn ratio(&self, other: &Self) -> Option<f64> {
+        median(self.0.iter().zip(&other.0).map(|(own, other)| own / other).collect())
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// Time for `keys` keys, in nanoseconds a key.
