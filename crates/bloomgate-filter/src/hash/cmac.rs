@@ -158,6 +158,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 500 }))]
+
         #[test]
         fn c07_the_processors_aes_and_the_portable_one_agree(
             key: [u8; 16],
