@@ -34,9 +34,9 @@ const MOST_COUNTED: usize = 16_384;
 /// # The bits of a key
 ///
 /// They are part of every stored filter and never change. From a hash whose 64-bit halves are `a`
-/// (SipHash: its output; XXH3: the upper half) and `b` (SipHash: the second mixing of
-/// [`Hash`](crate::Hash); XXH3: the lower half), the k positions p₀, p₁ … among m bits are, with
-/// all sums and products modulo 2^64 except where a product is shifted:
+/// and `b`, which are those that give [`Hash`](crate::Hash)'s block and bits, the k positions
+/// p₀, p₁ … among m bits are, with all sums and products modulo 2^64 except where a product is
+/// shifted:
 ///
 /// ```text
 /// xᵢ = mix(a + i · (b | 1))                    i = 0 … k − 1
