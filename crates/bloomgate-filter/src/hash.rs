@@ -213,7 +213,7 @@ impl fmt::Debug for KeyedHasher {
 
 #[inline(always)]
 fn siphash13_hash(key: &[u64; 2], bytes: &[u8]) -> KeyHash {
-    let h = siphash13(*key, bytes);
+    let h = siphash13(key, bytes);
     // The block is read from the top of `h`. Both steps are bijections, so the bits are uniform among
     // the keys of one block; the product carries the low bits of `h`, which the block leaves free, up
     // to where the bits are read.

@@ -10,7 +10,7 @@ use super::short_word;
 /// The hash of `bytes` under the two halves of a 128-bit key.
 // Not inlined: the callers inline all hashes, and this one would take most of their registers.
 #[inline(never)]
-pub(super) fn siphash13(key: [u64; 2], bytes: &[u8]) -> u64 {
+pub(super) fn siphash13(key: &[u64; 2], bytes: &[u8]) -> u64 {
     // "somepseudorandomlygeneratedbytes", as the paper has it.
     let mut state = [
         key[0] ^ 0x736f_6d65_7073_6575,

@@ -60,7 +60,7 @@ fn c07_siphash_agrees_with_the_usual_crate() {
     for len in 0..=300 {
         let (key, bytes) = ([len as u64 * 3, !(len as u64)], key(len));
         let usual = siphasher::sip::SipHasher13::new_with_keys(key[0], key[1]).hash(&bytes);
-        assert_eq!(siphash13(key, &bytes), usual, "{len} bytes");
+        assert_eq!(siphash13(&key, &bytes), usual, "{len} bytes");
     }
 }
 
