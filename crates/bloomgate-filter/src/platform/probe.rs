@@ -33,15 +33,14 @@ impl Probe {
     }
 
     /// Every way that this processor knows.
-    #[cfg(test)]
+    #[cfg(all(test, target_arch = "x86_64"))]
     pub(crate) fn all() -> Vec<Self> {
-        let mut all = vec![Self::Scalar];
-        #[cfg(target_arch = "x86_64")]
-        {
-            all.extend(avx2::Avx2::detect().map(Self::Avx2));
-            all.extend(avx512::Avx512::detect().map(Self::Avx512));
-        }
-        all
+        let known = [
+            Some(Self::Scalar),
+            avx2::Avx2::detect().map(Self::Avx2),
+            avx512::Avx512::detect().map(Self::Avx512),
+        ];
+        known.into_iter().flatten().collect()
     }
 
     /// Whether all bits of a key, given as the `bits` of its hash, are set in `block`.
