@@ -71,6 +71,8 @@
 mod bitmap;
 mod block;
 mod bloom;
+#[cfg(test)]
+mod chance;
 mod classic;
 mod error;
 mod exact;

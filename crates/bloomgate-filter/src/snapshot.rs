@@ -32,8 +32,8 @@
 //!   that run meanwhile may be in it, or partly, or not.
 //! - What is read is what was written, or there is an [`Error`]. A set that was damaged, cut off or
 //!   made under another secret would deny keys that it holds: none is ever handed out.
-//! - Reading allocates no more than the snapshot has bytes, and 64 KiB and a little more, until all
-//!   of it has been checked.
+//! - Reading allocates no more than the snapshot has bytes, and 64 KiB, until all of it has been
+//!   checked.
 //!
 //! The checksums find damage. They don't find forgery: whoever can write a file can give it valid
 //! checksums. Keep snapshots where only the service can write.
@@ -204,7 +204,7 @@ pub struct Loaded {
 /// crate does not look into it. Read it *before* this call: what enters the set while it is being
 /// written may be missing from the snapshot, so it has to lie behind the position.
 ///
-/// Others can go on inserting. Memory is constant: a buffer of 64 KiB, from which `out` gets its
+/// Others can go on inserting. Memory is constant: a buffer of 32 KiB, from which `out` gets its
 /// bytes in large pieces. A bitmap is [compacted](Bitmap::compact) first. An exact set is sorted in
 /// a list of 16 bytes a key.
 ///

@@ -22,13 +22,14 @@ mod target;
 mod traffic;
 mod worker;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 pub(crate) use args::Args;
 use error::Error;
 use plan::Plan;
 use report::{Asked, Report};
+
+use crate::output;
 
 /// Runs the subcommand and prints its report on stdout, or one line on stderr.
 pub(crate) fn run(args: &Args) -> ExitCode {
@@ -65,15 +66,9 @@ fn attack(args: &Args) -> Result<Report, Error> {
 }
 
 fn print(report: &Report, json: bool) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    if json {
-        serde_json::to_writer(&mut out, report)?;
-        writeln!(out)?;
-    } else {
-        write!(out, "{}", table::Table(report))?;
-    }
+    output::print(report, table::Table(report), json)?;
     for warning in report.warnings.iter().filter(|_| json) {
         eprintln!("warning: {warning}");
     }
-    out.flush()
+    Ok(())
 }

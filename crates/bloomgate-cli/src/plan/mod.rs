@@ -8,13 +8,14 @@ mod args;
 mod families;
 mod table;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use serde::Serialize;
 
 pub(crate) use args::Args;
 use families::Families;
+
+use crate::output;
 
 /// All that is printed; serialised, it is the object of `--json`.
 #[derive(Debug, Serialize)]
@@ -37,22 +38,11 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     }
     let advice = advice::advice(args.items, args.rate, &families);
     let report = Report { items: args.items, rate: args.rate.get(), families, advice };
-    match print(&report, args.json) {
+    match output::print(&report, table::Table(&report), args.json) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: can't print the report: {error}");
             ExitCode::FAILURE
         }
     }
-}
-
-fn print(report: &Report, json: bool) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    if json {
-        serde_json::to_writer(&mut out, report)?;
-        writeln!(out)?;
-    } else {
-        write!(out, "{}", table::Table(report))?;
-    }
-    out.flush()
 }

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bloomgate_filter::{BloomFilter, ClassicPlan, Hash, KeyedHasher, Plan, Rate, Secret};
+use bloomgate_filter::{
+    BloomFilter, ClassicPlan, Hash, KeyedHasher, Membership, Plan, Rate, Secret,
+};
 use fastbloom::AtomicBloomFilter;
 use xorf::Filter;
 use xxhash_rust::xxh3::{xxh3_64_with_secret, xxh3_128_with_secret};
@@ -43,6 +45,7 @@ pub(crate) const LINE: &str = "bound: XXH3 and one line";
 pub(crate) const XXH3: &str = "BloomFilter, XXH3";
 pub(crate) const XXH3_BATCH: &str = "BloomFilter, XXH3, batches";
 pub(crate) const AES: &str = "BloomFilter, AES-128";
+pub(crate) const AES_OBJECT: &str = "BloomFilter, AES-128, as a trait object";
 pub(crate) const AES_BATCH: &str = "BloomFilter, AES-128, batches";
 pub(crate) const SIP: &str = "BloomFilter, SipHash-1-3";
 pub(crate) const SIP_BATCH: &str = "BloomFilter, SipHash-1-3, batches";
@@ -119,6 +122,7 @@ pub(crate) fn all(items: usize) -> Vec<Contender> {
     all.extend(with_batches(items, Hash::Xxh3, XXH3, XXH3_BATCH));
     all.extend(fastblooms(items));
     all.extend(with_batches(items, Hash::Aes128, AES, AES_BATCH));
+    all.push(as_object(items));
     all.extend(with_batches(items, Hash::SipHash13, SIP, SIP_BATCH));
     all.extend(others(items));
     all
@@ -135,6 +139,15 @@ fn with_batches(
     let bits = filter.plan().bits_per_item();
     let single = contender(name, bits, |key| filter.contains(&key.to_le_bytes()));
     [single, batches(batch_name, bits, filter)]
+}
+
+/// As the guard holds it: nothing can be inlined, and no length is known.
+fn as_object(items: usize) -> Contender {
+    let filter = keep(ours(items, Hash::Aes128));
+    each_key(items, |keys| filter.insert_many(&as_bytes(keys)));
+    let object: &'static dyn Membership = black_box(filter);
+    let bits = filter.plan().bits_per_item();
+    contender(AES_OBJECT, bits, |key| object.contains(&key.to_le_bytes()))
 }
 
 fn batches(name: &'static str, bits_per_key: f64, filter: &'static BloomFilter) -> Contender {

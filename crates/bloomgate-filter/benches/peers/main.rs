@@ -8,6 +8,7 @@
 #![expect(clippy::expect_used, reason = "a benchmark that can't begin should say why and end")]
 
 mod contenders;
+mod hashes;
 mod keys;
 mod report;
 mod timing;
@@ -42,6 +43,7 @@ fn main() {
         report.lookups.extend(lookups(items, &keys, &contenders));
     }
     report.space = contenders::space();
+    report.hashes = hashes::hashes(TURNS);
     print!("{report}");
 }
 

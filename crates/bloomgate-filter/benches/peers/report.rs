@@ -32,12 +32,19 @@ pub(crate) struct SpaceRow {
     pub(crate) classic: f64,
 }
 
+/// One hash of keys of eight bytes.
+pub(crate) struct HashRow {
+    pub(crate) name: &'static str,
+    pub(crate) ns: Samples,
+}
+
 /// Everything that was measured.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) lookups: Vec<LookupRow>,
     pub(crate) inserts: Vec<InsertRow>,
     pub(crate) space: Vec<SpaceRow>,
+    pub(crate) hashes: Vec<HashRow>,
 }
 
 /// A ratio of two medians, and the most that is aimed for with 1, 10 and 100 million keys.
@@ -194,6 +201,11 @@ impl fmt::Display for Report {
             let ratio = row.bloom / row.classic;
             let percent = row.rate * 100.0;
             writeln!(f, "| {percent} % | {:.2} | {:.2} | {ratio:.3} |", row.bloom, row.classic)?;
+        }
+
+        writeln!(f, "\nns a hash of a 64-bit id\n\n| hash | ns |\n|---|---|")?;
+        for row in &self.hashes {
+            writeln!(f, "| {} | {:.1} |", row.name, row.ns.median().unwrap_or(f64::NAN))?;
         }
         Ok(())
     }

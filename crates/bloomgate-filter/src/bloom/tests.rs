@@ -88,7 +88,7 @@ fn the_model_predicts_the_measured_rate() {
 }
 
 #[test]
-fn deep_c04_a_rate_of_one_in_a_million_is_kept() {
+fn c04_a_rate_of_one_in_a_million_is_kept() {
     for hash in HASHES {
         let filter = filter(20_000, 1e-6, hash);
         for n in 0..20_000_u64 {
@@ -101,30 +101,6 @@ fn deep_c04_a_rate_of_one_in_a_million_is_kept() {
 }
 
 #[test]
-fn c06_an_overfull_filter_denies_no_member_and_admits_its_state() {
-    let filter = filter(5_000, 0.01, Hash::SipHash13);
-    let mut before = filter.stats();
-    assert_eq!(
-        (before.items, before.fill_ratio, before.present_false_positive_rate),
-        (0, 0.0, 0.0)
-    );
-    for n in 0..100_000_u64 {
-        filter.insert(&n.to_le_bytes());
-        if n % 5_000 == 4_999 {
-            let now = filter.stats();
-            assert!(now.fill_ratio >= before.fill_ratio && now.fill_ratio <= 1.0);
-            assert!(now.present_false_positive_rate >= before.present_false_positive_rate);
-            assert!(now.present_false_positive_rate <= 1.0);
-            before = now;
-        }
-    }
-    assert_eq!(passing(&filter, (0..100_000).map(u64::to_le_bytes)), 100_000);
-    assert_eq!((before.items, before.capacity), (100_000, Some(5_000)));
-    let truth = passing(&filter, (1 << 40..(1 << 40) + 20_000).map(u64::to_le_bytes)) as f64 / 2e4;
-    assert!(truth > 0.9 && (before.present_false_positive_rate - truth).abs() < 0.02);
-}
-
-#[test]
 fn c06_a_filter_with_every_bit_set_says_so() {
     let filter = filter(0, 0.01, Hash::Xxh3);
     for n in 0..20_000_u64 {
@@ -134,24 +110,6 @@ fn c06_a_filter_with_every_bit_set_says_so() {
     assert_eq!((stats.fill_ratio, stats.present_false_positive_rate), (1.0, 1.0));
     assert_eq!(filter.stats().distinct, None);
     assert!(!filter.insert(b"never seen, yet nothing is new"));
-}
-
-#[test]
-fn c06_the_estimate_counts_distinct_keys() {
-    for hash in HASHES {
-        let filter = filter(10_000, 0.001, hash);
-        assert_eq!(filter.stats().distinct, Some(0));
-        for step in 1..=15_u64 {
-            for n in (step - 1) * 1_000..step * 1_000 {
-                filter.insert(&n.to_le_bytes());
-                filter.insert(&n.to_le_bytes());
-            }
-            let estimate = filter.stats().distinct.unwrap() as f64;
-            let distinct = step as f64 * 1_000.0;
-            assert!((estimate / distinct - 1.0).abs() < 0.05, "{estimate} for {distinct}");
-            assert_eq!(filter.stats().items, step * 2_000);
-        }
-    }
 }
 
 #[test]
@@ -177,26 +135,6 @@ fn c11_sixteen_threads_lose_no_bits() {
     let stats = filter.stats();
     assert_eq!(stats.items, 16 * EACH);
     assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
-}
-
-#[test]
-fn c11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {
-    const KEYS: usize = 2_000;
-    // Large enough that no key finds all its bits set by others.
-    let filter = filter(1_000_000, 1e-6, Hash::SipHash13);
-    let barrier = Barrier::new(16);
-    let told: Vec<Vec<bool>> = thread::scope(|scope| {
-        let work = || {
-            barrier.wait();
-            (0..KEYS as u64).map(|n| filter.insert(&n.to_le_bytes())).collect()
-        };
-        let threads: Vec<_> = (0..16).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    for key in 0..KEYS {
-        assert!(told.iter().any(|told| told[key]), "{key}");
-    }
-    assert!((0..KEYS as u64).all(|n| !filter.insert(&n.to_le_bytes())));
 }
 
 #[test]

@@ -27,7 +27,7 @@ type Block = u128;
 
 #[derive(Clone)]
 enum Cipher {
-    /// Runs everywhere and in constant time; 50 to 100 times slower than the processor's own.
+    /// Runs everywhere and in constant time; some 100 times slower than the processor's own.
     Portable(Box<aes::Aes128>),
     #[cfg(target_arch = "x86_64")]
     AesNi(AesNi),

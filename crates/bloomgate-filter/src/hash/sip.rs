@@ -1,9 +1,8 @@
 //! SipHash-1-3 for keys that are at hand as one slice.
 //!
 //! Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012, with one round a word and three
-//! at the end. The usual crate serves `std::hash::Hasher`, which takes its input bit by bit and
-//! keeps what doesn't fill a word; here the length is known, and a short key takes a fifth less
-//! time. The tests compare the two.
+//! at the end. Written out here because the crate keeps its dependencies few and the cipher takes a
+//! place among them; the tests compare it with the usual crate.
 
 use super::short_word;
 

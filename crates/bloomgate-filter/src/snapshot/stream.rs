@@ -8,8 +8,9 @@ use super::header::Header;
 use crate::error::Error;
 use crate::room::room_for;
 
-/// Bytes that are read or written in one piece. A multiple of the size of a block.
-const PIECE: usize = 64 * 1024;
+/// Bytes that are read or written in one piece. A multiple of the size of a block, and little enough
+/// for reading to keep to 64 KiB beside the body.
+const PIECE: usize = 32 * 1024;
 
 /// Bytes of the checksum at the end.
 pub(super) const TRAILER: u64 = 16;
@@ -121,7 +122,7 @@ impl<R: Read> Body<R> {
         Self { source, bytes: header.body_bytes(), total: header.total_bytes() }
     }
 
-    /// Hands the body to `take`, in pieces of 64 KiB and a last one that may be shorter, and
+    /// Hands the body to `take`, in pieces of 32 KiB and a last one that may be shorter, and
     /// verifies that it was sound and that nothing follows it.
     pub(super) fn read(mut self, mut take: impl FnMut(&[u8])) -> Result<(), Error> {
         let mut left = self.bytes;

@@ -12,8 +12,8 @@ use bloomgate_filter::{
 use crate::forge;
 use crate::sets::{hasher, secret, snapshots, write};
 
-/// What reading may take beyond the bytes of the snapshot: one piece of reading, and a little.
-const BEYOND: u64 = 64 * 1024 + 16 * 1024;
+/// What reading may take beyond the bytes of the snapshot.
+const BEYOND: u64 = 64 * 1024;
 
 /// How much larger than its snapshot a set may be, which is small keys in an exact set.
 const TIMES: u64 = 16;

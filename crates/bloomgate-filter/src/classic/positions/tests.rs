@@ -1,6 +1,7 @@
 //! Tests of the positions.
 
 use super::*;
+use crate::chance::{bound, chi_square};
 use crate::hash::{Hash, KeyedHasher, Secret};
 
 fn hash(block: u64, bits: u64) -> KeyHash {
@@ -117,19 +118,6 @@ fn c05_the_second_position_is_even_among_the_bits_that_the_first_left() {
         counts[(first * 3 + second - u64::from(second > first)) as usize] += 1;
     }
     assert!(chi_square(&counts) < bound(12), "{counts:?}");
-}
-
-/// Chi-square of `counts` against equal shares.
-fn chi_square(counts: &[u32]) -> f64 {
-    let total: u32 = counts.iter().sum();
-    let expected = f64::from(total) / counts.len() as f64;
-    counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
-}
-
-/// The bound that a chi-square of `cells - 1` degrees of freedom exceeds about once in 10^6.
-fn bound(cells: usize) -> f64 {
-    let freedom = (cells - 1) as f64;
-    freedom + 5.5 * (2.0 * freedom).sqrt() + 12.0
 }
 
 #[test]

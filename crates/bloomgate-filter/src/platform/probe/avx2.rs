@@ -76,7 +76,7 @@ fn contains(block: &Block, bits: u64) -> bool {
 /// acquire loads of them; x86 needs no instruction for it, only the compiler is bound.
 ///
 /// Four scalar atomic loads, put together in a vector, would be the way without assembly. They
-/// take about a fifth longer for a whole lookup in a filter that fits the cache.
+/// took about a fifth longer for a whole lookup, in a prototype with a filter that fits the cache.
 #[cfg(not(miri))]
 #[target_feature(enable = "avx2")]
 #[inline]

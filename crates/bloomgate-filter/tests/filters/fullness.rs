@@ -1,0 +1,48 @@
+//! What a filter tells of how full it is.
+
+use crate::kinds::{EVERY_KIND, passing};
+
+#[test]
+fn c06_an_overfull_filter_denies_no_member_and_admits_its_state() {
+    for build in EVERY_KIND {
+        let (filter, _) = build(5_000, 0.01);
+        let mut before = filter.stats();
+        assert_eq!(
+            (before.items, before.fill_ratio, before.present_false_positive_rate),
+            (0, 0.0, 0.0)
+        );
+        for n in 0..100_000_u64 {
+            filter.insert(&n.to_le_bytes());
+            if n % 5_000 == 4_999 {
+                let now = filter.stats();
+                assert!(now.fill_ratio >= before.fill_ratio && now.fill_ratio <= 1.0);
+                assert!(now.present_false_positive_rate >= before.present_false_positive_rate);
+                assert!(now.present_false_positive_rate <= 1.0);
+                before = now;
+            }
+        }
+        assert_eq!(passing(&*filter, (0..100_000).map(u64::to_le_bytes)), 100_000);
+        assert_eq!((before.items, before.capacity), (100_000, Some(5_000)));
+        let truth =
+            passing(&*filter, (1 << 40..(1 << 40) + 20_000).map(u64::to_le_bytes)) as f64 / 2e4;
+        assert!(truth > 0.9 && (before.present_false_positive_rate - truth).abs() < 0.02);
+    }
+}
+
+#[test]
+fn c06_the_estimate_counts_distinct_keys() {
+    for build in EVERY_KIND {
+        let (filter, _) = build(10_000, 0.001);
+        assert_eq!(filter.stats().distinct, Some(0));
+        for step in 1..=15_u64 {
+            for n in (step - 1) * 1_000..step * 1_000 {
+                filter.insert(&n.to_le_bytes());
+                filter.insert(&n.to_le_bytes());
+            }
+            let estimate = filter.stats().distinct.unwrap() as f64;
+            let distinct = step as f64 * 1_000.0;
+            assert!((estimate / distinct - 1.0).abs() < 0.05, "{estimate} for {distinct}");
+            assert_eq!(filter.stats().items, step * 2_000);
+        }
+    }
+}
