@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use bloomgate_filter::{ClassicPlan, Plan, Rate};
+use bloomgate_filter::{BloomParams, ClassicParams, FalsePositiveRate};
 use serde_json::Value;
 
 struct Ran {
@@ -42,15 +42,15 @@ fn the_figures_are_those_of_the_filters() {
         let report = json(&items.to_string(), &rate.to_string());
         assert_eq!((&report["items"], &report["rate"]), (&items.into(), &rate.into()));
 
-        let rate = Rate::new(rate).unwrap();
-        let classic = ClassicPlan::new(items, rate).unwrap();
+        let rate = FalsePositiveRate::new(rate).unwrap();
+        let classic = ClassicParams::new(items, rate).unwrap();
         let shown = &report["families"]["classic"];
         assert_eq!(shown["bits"], classic.bits());
         assert_eq!(shown["hashes"], classic.hashes());
         assert_eq!(shown["bytes"], classic.bytes());
         assert_eq!(shown["bits_per_item"], classic.bits_per_item());
 
-        let bloom = Plan::new(items, rate).unwrap();
+        let bloom = BloomParams::new(items, rate).unwrap();
         let shown = &report["families"]["bloom"];
         assert_eq!(shown["bits"], bloom.bits());
         assert_eq!(shown["hashes"], bloom.hashes());

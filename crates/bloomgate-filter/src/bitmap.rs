@@ -277,7 +277,7 @@ impl Bitmap {
             hashes: 0,
             fill_ratio,
             expected_false_positive_rate: 0.0,
-            present_false_positive_rate: 0.0,
+            current_false_positive_rate: 0.0,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::membership::{Family, Membership, Stats};
 use crate::platform::prefetch::prefetch;
 use crate::platform::probe::Probe;
 use crate::room::room_for;
-use crate::sizing::Plan;
+use crate::sizing::BloomParams;
 use crate::tally::Tally;
 
 mod batch;
@@ -25,15 +25,15 @@ mod tests;
 ///
 /// *Promise.* A [`contains`](BloomFilter::contains) that happens after an
 /// [`insert`](BloomFilter::insert) of the same key returned is `true`, always. An absent key passes
-/// at the rate of the [`Plan`], as long as no more items are in than were planned. An overfull
+/// at the rate of the [`BloomParams`], as long as no more items are in than were planned. An overfull
 /// filter still holds the first half of the promise; [`stats`](BloomFilter::stats) tells how far
 /// the second has slipped.
 ///
 /// ```
-/// use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Rate, Secret};
+/// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
 ///
-/// let hasher = KeyedHasher::new(Hash::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let filter = BloomFilter::new(Plan::new(10_000, Rate::new(0.001)?)?, hasher)?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
+/// let filter = BloomFilter::new(BloomParams::new(10_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
 /// filter.insert(b"present");
 /// assert!(filter.contains(b"present"));
 /// assert_eq!(filter.stats().items, 1);
@@ -43,7 +43,7 @@ pub struct BloomFilter {
     blocks: Box<[Block]>,
     hasher: KeyedHasher,
     probe: Probe,
-    plan: Plan,
+    plan: BloomParams,
     inserts: Tally,
 }
 
@@ -60,7 +60,7 @@ impl BloomFilter {
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] if the allocator refuses.
-    pub fn new(plan: Plan, hasher: KeyedHasher) -> Result<Self, Error> {
+    pub fn new(plan: BloomParams, hasher: KeyedHasher) -> Result<Self, Error> {
         let mut blocks = room_for(plan.blocks(), plan.bytes())?;
         blocks.resize_with(plan.blocks() as usize, Block::default);
         Ok(Self {
@@ -76,7 +76,7 @@ impl BloomFilter {
     ///
     /// `None` unless there are exactly the blocks that `plan` needs.
     pub(crate) fn from_blocks(
-        plan: Plan,
+        plan: BloomParams,
         hasher: KeyedHasher,
         inserts: u64,
         blocks: Vec<Block>,
@@ -186,7 +186,7 @@ impl BloomFilter {
             hashes: BITS_PER_KEY,
             fill_ratio,
             expected_false_positive_rate: self.plan.expected_rate(self.plan.items()),
-            present_false_positive_rate: by_fill
+            current_false_positive_rate: by_fill
                 .map_or(1.0, |items| self.plan.expected_rate(items)),
         }
     }
@@ -202,7 +202,7 @@ impl BloomFilter {
     }
 
     /// The plan that gave the filter its size.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &BloomParams {
         &self.plan
     }
 

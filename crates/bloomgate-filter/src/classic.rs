@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::hash::{KeyHash, KeyedHasher};
 use crate::membership::{Family, Membership, Stats};
 use crate::room::room_for;
-use crate::sizing::ClassicPlan;
+use crate::sizing::ClassicParams;
 
 mod positions;
 #[cfg(test)]
@@ -29,12 +29,12 @@ const MOST_COUNTED: usize = 16_384;
 ///
 /// *Promise.* A [`contains`](ClassicBloom::contains) that happens after an
 /// [`insert`](ClassicBloom::insert) of the same key returned is `true`, always. An absent key
-/// passes at the [`expected_rate`](ClassicPlan::expected_rate) of the plan.
+/// passes at the [`expected_rate`](ClassicParams::expected_rate) of the plan.
 ///
 /// # The bits of a key
 ///
 /// They are part of every stored filter and never change. From a hash whose 64-bit halves are `a`
-/// and `b`, which are those that give [`Hash`](crate::Hash)'s block and bits, the k positions
+/// and `b`, which are those that give [`HashAlgorithm`](crate::HashAlgorithm)'s block and bits, the k positions
 /// p₀, p₁ … among m bits are, with all sums and products modulo 2^64 except where a product is
 /// shifted:
 ///
@@ -56,10 +56,10 @@ const MOST_COUNTED: usize = 16_384;
 /// Position p is bit p mod 64, counted from the least significant, of word p / 64.
 ///
 /// ```
-/// use bloomgate_filter::{ClassicBloom, ClassicPlan, Hash, KeyedHasher, Rate, Secret};
+/// use bloomgate_filter::{ClassicBloom, ClassicParams, HashAlgorithm, KeyedHasher, FalsePositiveRate, Secret};
 ///
-/// let hasher = KeyedHasher::new(Hash::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let filter = ClassicBloom::new(ClassicPlan::new(10_000, Rate::new(0.001)?)?, hasher)?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
+/// let filter = ClassicBloom::new(ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
 /// filter.insert(b"present");
 /// assert!(filter.contains(b"present"));
 /// assert_eq!(filter.stats().hashes, 10);
@@ -69,7 +69,7 @@ pub struct ClassicBloom {
     /// As many as the plan's bits need. The spare bits of the last one are always 0.
     words: Box<[AtomicU64]>,
     hasher: KeyedHasher,
-    plan: ClassicPlan,
+    plan: ClassicParams,
     inserts: AtomicU64,
 }
 
@@ -83,7 +83,7 @@ impl ClassicBloom {
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] if the allocator refuses.
-    pub fn new(plan: ClassicPlan, hasher: KeyedHasher) -> Result<Self, Error> {
+    pub fn new(plan: ClassicParams, hasher: KeyedHasher) -> Result<Self, Error> {
         let mut words = room_for(plan.words(), plan.bytes())?;
         words.resize_with(plan.words() as usize, AtomicU64::default);
         Ok(Self { words: words.into_boxed_slice(), hasher, plan, inserts: AtomicU64::new(0) })
@@ -94,7 +94,7 @@ impl ClassicBloom {
     /// `None` unless there are exactly the words that `plan` needs, with the spare bits of the last
     /// one 0.
     pub(crate) fn from_words(
-        plan: ClassicPlan,
+        plan: ClassicParams,
         hasher: KeyedHasher,
         inserts: u64,
         words: Vec<u64>,
@@ -200,12 +200,12 @@ impl ClassicBloom {
             hashes: self.plan.hashes(),
             fill_ratio,
             expected_false_positive_rate: self.plan.expected_rate(self.plan.items()),
-            present_false_positive_rate: self.plan.rate_at_fill(fill_ratio),
+            current_false_positive_rate: self.plan.rate_at_fill(fill_ratio),
         }
     }
 
     /// The plan that gave the filter its size.
-    pub fn plan(&self) -> &ClassicPlan {
+    pub fn plan(&self) -> &ClassicParams {
         &self.plan
     }
 

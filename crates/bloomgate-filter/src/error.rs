@@ -5,9 +5,9 @@ use std::{fmt, io};
 /// Every error of this crate.
 ///
 /// ```
-/// use bloomgate_filter::{Error, Rate};
+/// use bloomgate_filter::{Error, FalsePositiveRate};
 ///
-/// let error = Rate::new(2.0).unwrap_err();
+/// let error = FalsePositiveRate::new(2.0).unwrap_err();
 /// assert!(matches!(error, Error::RateOutOfRange { value: 2.0 }));
 /// assert!(error.to_string().starts_with("false_positive_rate is 2: give a number between"));
 /// ```
@@ -23,7 +23,7 @@ pub enum Error {
         /// The value that was given.
         value: f64,
     },
-    /// The false-positive rate is legal but smaller than [`Rate::MIN`](crate::Rate::MIN).
+    /// The false-positive rate is legal but smaller than [`FalsePositiveRate::MIN`](crate::FalsePositiveRate::MIN).
     RateTooSmall {
         /// The value that was given.
         value: f64,
@@ -85,7 +85,7 @@ pub enum Error {
     },
     /// The snapshot was made under a hash that this build doesn't know.
     SnapshotHash {
-        /// The [number](crate::Hash::id) of the hash.
+        /// The [number](crate::HashAlgorithm::id) of the hash.
         id: u8,
     },
     /// The checksum of the snapshot's header is wrong.

@@ -171,7 +171,7 @@ impl ExactSet {
             hashes: 0,
             fill_ratio: distinct as f64 / table.slots().max(1) as f64,
             expected_false_positive_rate: 0.0,
-            present_false_positive_rate: 0.0,
+            current_false_positive_rate: 0.0,
         }
     }
 

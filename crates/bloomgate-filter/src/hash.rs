@@ -27,9 +27,9 @@ const LABEL: &str = "bloomgate generation key v1 ";
 ///
 /// | | made for | a key of 8 bytes takes | without the secret |
 /// |---|---|---|---|
-/// | [`Aes128`](Hash::Aes128) | keys that strangers choose | 1.5 to 2 × XXH3 with the processor's AES, some 200 × without | no way is known to tell its hashes from random ones, as far as AES is a good cipher |
-/// | [`SipHash13`](Hash::SipHash13) | the same, where the processor has no AES | 4 to 5 × XXH3, everywhere | no way is known to predict its hashes |
-/// | [`Xxh3`](Hash::Xxh3) | keys that are trusted | 1 | nothing is claimed |
+/// | [`Aes128`](HashAlgorithm::Aes128) | keys that strangers choose | 1.5 to 2 × XXH3 with the processor's AES, some 200 × without | no way is known to tell its hashes from random ones, as far as AES is a good cipher |
+/// | [`SipHash13`](HashAlgorithm::SipHash13) | the same, where the processor has no AES | 4 to 5 × XXH3, everywhere | no way is known to predict its hashes |
+/// | [`Xxh3`](HashAlgorithm::Xxh3) | keys that are trusted | 1 | nothing is claimed |
 ///
 /// (`cargo bench -p bloomgate-filter` prints the times; with `RUSTFLAGS='--cfg aes_backend="soft"'` the
 /// crate `aes` does without the processor's help.)
@@ -41,14 +41,14 @@ const LABEL: &str = "bloomgate generation key v1 ";
 /// There is no `Default`, because the right choice depends on who chooses the keys.
 ///
 /// ```
-/// use bloomgate_filter::Hash;
+/// use bloomgate_filter::HashAlgorithm;
 ///
-/// assert_eq!(Hash::Aes128.name(), "aes-128-cmac");
-/// assert_eq!(Hash::from_id(Hash::Aes128.id()), Some(Hash::Aes128));
+/// assert_eq!(HashAlgorithm::Aes128.name(), "aes-128-cmac");
+/// assert_eq!(HashAlgorithm::from_id(HashAlgorithm::Aes128.id()), Some(HashAlgorithm::Aes128));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Hash {
+pub enum HashAlgorithm {
     /// SipHash-1-3 with a 128-bit key (Aumasson and Bernstein, "SipHash: a fast short-input PRF",
     /// 2012, with one and three rounds): made to stay unpredictable to whoever sees outputs. The
     /// paper proposes two and four rounds; the hash tables of Rust's standard library use one and
@@ -72,7 +72,7 @@ pub enum Hash {
     Aes128,
 }
 
-impl Hash {
+impl HashAlgorithm {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::SipHash13, Self::Xxh3, Self::Aes128];
 
@@ -86,7 +86,7 @@ impl Hash {
         }
     }
 
-    /// The algorithm that [`id`](Hash::id) gave the number of, or `None` for an unknown number.
+    /// The algorithm that [`id`](HashAlgorithm::id) gave the number of, or `None` for an unknown number.
     pub const fn from_id(id: u8) -> Option<Self> {
         match id {
             1 => Some(Self::SipHash13),
@@ -114,11 +114,11 @@ impl Hash {
 /// `Debug` prints the algorithm only, and the derived key is overwritten when the value is dropped.
 ///
 /// ```
-/// use bloomgate_filter::{Hash, KeyedHasher, Secret};
+/// use bloomgate_filter::{HashAlgorithm, KeyedHasher, Secret};
 ///
 /// let secret = Secret::generate()?;
-/// let hasher = KeyedHasher::new(Hash::SipHash13, &secret, b"nonce of 16 byte");
-/// assert_eq!(hasher.algorithm(), Hash::SipHash13);
+/// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, b"nonce of 16 byte");
+/// assert_eq!(hasher.algorithm(), HashAlgorithm::SipHash13);
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 #[derive(Clone)]
@@ -143,15 +143,17 @@ impl KeyedHasher {
     ///
     /// The nonce need not be secret, only different for each generation: 16 random bytes will do.
     /// Costs a few microseconds.
-    pub fn new(hash: Hash, secret: &Secret, nonce: &[u8; 16]) -> Self {
+    pub fn new(hash: HashAlgorithm, secret: &Secret, nonce: &[u8; 16]) -> Self {
         let info = [LABEL.as_bytes(), hash.name().as_bytes()];
         let key = match hash {
-            Hash::SipHash13 => {
+            HashAlgorithm::SipHash13 => {
                 let key = u128::from_le_bytes(*secret.derive::<16>(nonce, &info));
                 GenerationKey::SipHash13(Zeroizing::new([key as u64, (key >> 64) as u64]))
             }
-            Hash::Xxh3 => GenerationKey::Xxh3(secret.derive(nonce, &info)),
-            Hash::Aes128 => GenerationKey::Aes128(CmacKey::new(&secret.derive(nonce, &info))),
+            HashAlgorithm::Xxh3 => GenerationKey::Xxh3(secret.derive(nonce, &info)),
+            HashAlgorithm::Aes128 => {
+                GenerationKey::Aes128(CmacKey::new(&secret.derive(nonce, &info)))
+            }
         };
         Self { key, nonce: *nonce, secret_fingerprint: secret.fingerprint() }
     }
@@ -183,11 +185,11 @@ impl KeyedHasher {
 
     /// The algorithm this hasher was made for.
     #[inline]
-    pub fn algorithm(&self) -> Hash {
+    pub fn algorithm(&self) -> HashAlgorithm {
         match self.key {
-            GenerationKey::SipHash13(_) => Hash::SipHash13,
-            GenerationKey::Xxh3(_) => Hash::Xxh3,
-            GenerationKey::Aes128(_) => Hash::Aes128,
+            GenerationKey::SipHash13(_) => HashAlgorithm::SipHash13,
+            GenerationKey::Xxh3(_) => HashAlgorithm::Xxh3,
+            GenerationKey::Aes128(_) => HashAlgorithm::Aes128,
         }
     }
 
@@ -259,10 +261,10 @@ fn short_word(bytes: &[u8]) -> u64 {
 /// there is neither an accessor nor a telling `Debug`.
 ///
 /// ```
-/// use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Rate, Secret};
+/// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
 ///
-/// let hasher = KeyedHasher::new(Hash::Aes128, &Secret::generate()?, &[7; 16]);
-/// let plan = Plan::new(1_000, Rate::new(0.01)?)?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Aes128, &Secret::generate()?, &[7; 16]);
+/// let plan = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
 /// let (today, yesterday) =
 ///     (BloomFilter::new(plan, hasher.clone())?, BloomFilter::new(plan, hasher)?);
 /// yesterday.insert(b"seen");

@@ -62,11 +62,11 @@ pub(crate) fn picks(bits: u64) -> [(usize, u64); PICKS] {
 mod tests {
     use super::*;
     use crate::chance::{bound, chi_square};
-    use crate::hash::{Hash, KeyedHasher, Secret};
+    use crate::hash::{HashAlgorithm, KeyedHasher, Secret};
 
-    fn hashers() -> [KeyedHasher; Hash::ALL.len()] {
+    fn hashers() -> [KeyedHasher; HashAlgorithm::ALL.len()] {
         let secret = Secret::new(&[5; 32]).unwrap();
-        Hash::ALL.map(|hash| KeyedHasher::new(hash, &secret, &[9; 16]))
+        HashAlgorithm::ALL.map(|hash| KeyedHasher::new(hash, &secret, &[9; 16]))
     }
 
     #[test]

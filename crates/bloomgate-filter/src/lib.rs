@@ -25,28 +25,28 @@
 //! ```
 //!
 //! - [`Key`]: the one injective encoding of a key as bytes.
-//! - [`Secret`], [`enum@Hash`], [`KeyedHasher`], [`KeyHash`]: a specified hash under a key derived from a
+//! - [`Secret`], [`HashAlgorithm`], [`KeyedHasher`], [`KeyHash`]: a specified hash under a key derived from a
 //!   secret and a nonce, so that nobody outside can compute what passes.
-//! - [`Rate`], [`Plan`]: how large a filter must be; see [`sizing`] for the formulas.
+//! - [`FalsePositiveRate`], [`BloomParams`]: how large a filter must be; see [`sizing`] for the formulas.
 //! - [`Membership`], [`Stats`], [`Family`]: what the families have in common.
 //! - [`snapshot`]: sets in files and messages.
 //! - [`Error`]: what can go wrong before a filter exists, or with a snapshot of it.
 //!
 //! ```
-//! use bloomgate_filter::{BloomFilter, Hash, Key, KeyedHasher, Plan, Rate, Secret};
+//! use bloomgate_filter::{BloomFilter, HashAlgorithm, Key, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
 //!
 //! // One secret for all instances; another nonce for each generation of the filter.
 //! let secret = Secret::generate()?;
-//! let hasher = KeyedHasher::new(Hash::Aes128, &secret, b"generation no. 1");
+//! let hasher = KeyedHasher::new(HashAlgorithm::Aes128, &secret, b"generation no. 1");
 //!
 //! // A million ids, one absent id in a thousand may pass.
-//! let filter = BloomFilter::new(Plan::new(1_000_000, Rate::new(0.001)?)?, hasher)?;
+//! let filter = BloomFilter::new(BloomParams::new(1_000_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
 //! for id in 0..1_000_i64 {
 //!     id.with_bytes(|bytes| filter.insert(bytes));
 //! }
 //!
 //! assert!(500_i64.with_bytes(|bytes| filter.contains(bytes)));
-//! assert!(filter.stats().present_false_positive_rate < 1e-6);
+//! assert!(filter.stats().current_false_positive_rate < 1e-6);
 //! # Ok::<(), bloomgate_filter::Error>(())
 //! ```
 //!
@@ -92,7 +92,7 @@ pub use bloom::BloomFilter;
 pub use classic::ClassicBloom;
 pub use error::Error;
 pub use exact::ExactSet;
-pub use hash::{Hash, KeyHash, KeyedHasher, Secret};
+pub use hash::{HashAlgorithm, KeyHash, KeyedHasher, Secret};
 pub use key::Key;
 pub use membership::{Family, Membership, Stats};
-pub use sizing::{ClassicPlan, Plan, Rate};
+pub use sizing::{BloomParams, ClassicParams, FalsePositiveRate};

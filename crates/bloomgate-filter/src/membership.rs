@@ -9,10 +9,10 @@ use std::fmt;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use bloomgate_filter::{BloomFilter, Hash, Key, KeyedHasher, Membership, Plan, Rate, Secret};
+/// use bloomgate_filter::{BloomFilter, HashAlgorithm, Key, KeyedHasher, Membership, BloomParams, FalsePositiveRate, Secret};
 ///
-/// let hasher = KeyedHasher::new(Hash::SipHash13, &Secret::generate()?, &[0; 16]);
-/// let plan = Plan::new(1_000, Rate::new(0.01)?)?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &Secret::generate()?, &[0; 16]);
+/// let plan = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
 /// let set: Arc<dyn Membership> = Arc::new(BloomFilter::new(plan, hasher)?);
 /// 42_i64.with_bytes(|key| set.insert(key));
 /// assert!(42_i64.with_bytes(|key| set.contains(key)));
@@ -119,7 +119,7 @@ impl Family {
 /// }
 /// let stats = ids.stats();
 /// assert_eq!((stats.items, stats.distinct), (3, Some(2)));
-/// assert_eq!(stats.present_false_positive_rate, 0.0);
+/// assert_eq!(stats.current_false_positive_rate, 0.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stats {
@@ -139,5 +139,5 @@ pub struct Stats {
     /// The false-positive rate to expect with `capacity` distinct items, from 0 to 1.
     pub expected_false_positive_rate: f64,
     /// The false-positive rate to expect now, from 0 (empty, or exact) to 1 (every bit set).
-    pub present_false_positive_rate: f64,
+    pub current_false_positive_rate: f64,
 }

@@ -39,7 +39,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub use classic::ClassicPlan;
+pub use classic::ClassicParams;
 use model::{A, model_rate};
 
 /// 2^64, the number of values that the hash can take.
@@ -48,16 +48,16 @@ const HASHES: f64 = 18_446_744_073_709_551_616.0;
 /// A false-positive rate: the share of absent keys that pass, strictly between 0 and 1.
 ///
 /// ```
-/// use bloomgate_filter::Rate;
+/// use bloomgate_filter::FalsePositiveRate;
 ///
-/// assert_eq!(Rate::new(0.001)?.get(), 0.001);
-/// assert!(Rate::new(2.0).is_err());
+/// assert_eq!(FalsePositiveRate::new(0.001)?.get(), 0.001);
+/// assert!(FalsePositiveRate::new(2.0).is_err());
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rate(f64);
+pub struct FalsePositiveRate(f64);
 
-impl Rate {
+impl FalsePositiveRate {
     /// The smallest rate on offer, one in a thousand million.
     ///
     /// Below it a block would hold so few keys that an exact set is no larger, and the 48 bits of
@@ -69,7 +69,7 @@ impl Rate {
     /// # Errors
     ///
     /// [`Error::RateOutOfRange`] unless 0 < `value` < 1 (so for NaN too), [`Error::RateTooSmall`]
-    /// below [`Rate::MIN`].
+    /// below [`FalsePositiveRate::MIN`].
     pub fn new(value: f64) -> Result<Self, Error> {
         if !(value > 0.0 && value < 1.0) {
             return Err(Error::RateOutOfRange { value });
@@ -89,21 +89,21 @@ impl Rate {
 /// The size of a filter, made for a number of items at a rate.
 ///
 /// ```
-/// use bloomgate_filter::{Plan, Rate};
+/// use bloomgate_filter::{BloomParams, FalsePositiveRate};
 ///
-/// let plan = Plan::new(1_000_000, Rate::new(0.01)?)?;
+/// let plan = BloomParams::new(1_000_000, FalsePositiveRate::new(0.01)?)?;
 /// assert!(plan.expected_rate(1_000_000) <= 0.01);
 /// assert!(plan.bits_per_item() < 10.2);
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct BloomParams {
     items: u64,
-    rate: Rate,
+    rate: FalsePositiveRate,
     blocks: u64,
 }
 
-impl Plan {
+impl BloomParams {
     /// The fewest blocks with which the rate of the model at `items` is at most `rate`.
     ///
     /// No items are fine: such a plan has one block, and the filter works. Allocates nothing and
@@ -114,7 +114,7 @@ impl Plan {
     /// [`Error::TooLarge`] with the bytes needed if those exceed `isize::MAX`, the limit of one
     /// allocation; [`Error::HashTooNarrow`] if `items` / 2^64, the chance that an absent key has
     /// the same 64-bit hash as a stored one, exceeds a tenth of `rate`.
-    pub fn new(items: u64, rate: Rate) -> Result<Self, Error> {
+    pub fn new(items: u64, rate: FalsePositiveRate) -> Result<Self, Error> {
         // Invariant of the bisection: `enough` blocks suffice, `few` don't.
         let (mut few, mut enough) = (0_u64, 1_u64);
         while model_rate(items, enough) > rate.0 {
@@ -143,7 +143,7 @@ impl Plan {
     /// The plan of a stored filter, whose blocks are taken as they are.
     ///
     /// `None` if no filter can have them: none at all, or more bytes than one allocation may have.
-    pub(crate) fn stored(items: u64, rate: Rate, blocks: u64) -> Option<Self> {
+    pub(crate) fn stored(items: u64, rate: FalsePositiveRate, blocks: u64) -> Option<Self> {
         const MOST: u64 = isize::MAX as u64 / BLOCK_BYTES;
         (1..=MOST).contains(&blocks).then_some(Self { items, rate, blocks })
     }
@@ -154,7 +154,7 @@ impl Plan {
     }
 
     /// The rate asked for.
-    pub const fn rate(&self) -> Rate {
+    pub const fn rate(&self) -> FalsePositiveRate {
         self.rate
     }
 
@@ -197,7 +197,7 @@ impl Plan {
 
     /// The number of distinct keys that most likely set the share `fill` of the bits.
     ///
-    /// The inverse of [`expected_fill`](Plan::expected_fill). `None` if every bit is set: then the
+    /// The inverse of [`expected_fill`](BloomParams::expected_fill). `None` if every bit is set: then the
     /// number is unknown, there being nothing left to count.
     pub fn estimated_items(&self, fill: f64) -> Option<u64> {
         if fill < 1.0 {

@@ -5,11 +5,11 @@
 //! database, and catches up from the *position* that the snapshot carries.
 //!
 //! ```
-//! use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Rate, Secret, snapshot};
+//! use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret, snapshot};
 //!
 //! let secret = Secret::generate()?;
-//! let hasher = KeyedHasher::new(Hash::SipHash13, &secret, b"generation no. 1");
-//! let filter = BloomFilter::new(Plan::new(1_000, Rate::new(0.01)?)?, hasher)?;
+//! let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, b"generation no. 1");
+//! let filter = BloomFilter::new(BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?, hasher)?;
 //! filter.insert(b"present");
 //!
 //! // The position is read before the snapshot is taken: what comes later is then behind it.
@@ -127,10 +127,10 @@ persist!(Bloom: BloomFilter, Classic: ClassicBloom, Bitmap: Bitmap, Exact: Exact
 ///
 /// ```
 /// use bloomgate_filter::snapshot::AnySet;
-/// use bloomgate_filter::{ClassicBloom, ClassicPlan, Hash, KeyedHasher, Rate, Secret};
+/// use bloomgate_filter::{ClassicBloom, ClassicParams, HashAlgorithm, KeyedHasher, FalsePositiveRate, Secret};
 ///
-/// let hasher = KeyedHasher::new(Hash::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let plan = ClassicPlan::new(10_000, Rate::new(0.001)?)?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
+/// let plan = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
 /// let set = AnySet::Classic(ClassicBloom::new(plan, hasher)?).into_membership();
 /// assert!(!set.contains(b"absent"));
 /// # Ok::<(), bloomgate_filter::Error>(())

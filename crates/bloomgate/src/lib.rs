@@ -68,7 +68,7 @@ pub mod telemetry;
 pub mod warm_up;
 
 pub use answer::{Answer, Tier, Verdict, Why};
-pub use bloomgate_filter::{Hash, Secret};
+pub use bloomgate_filter::{HashAlgorithm, Secret};
 pub use clock::Clock;
 pub use error::{
     AdmitError, BackplaneError, BoxError, Error, SourceError, StoreError, StoreFault, WriteError,

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bloomgate_filter::Rate;
+use bloomgate_filter::FalsePositiveRate;
 use clap::builder::BoolishValueParser;
 use clap::{Parser, ValueEnum};
 
@@ -155,7 +155,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 fn rate(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    Rate::new(number).map(Rate::get).map_err(|error| error.to_string())
+    FalsePositiveRate::new(number).map(FalsePositiveRate::get).map_err(|error| error.to_string())
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

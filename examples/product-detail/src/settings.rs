@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
 use bloomgate::{RedisStore, Secret};
-use bloomgate_filter::{Plan, Rate};
+use bloomgate_filter::{BloomParams, FalsePositiveRate};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
@@ -89,8 +89,8 @@ fn check_gate(args: &Args) -> Result<(), Fatal> {
         return Err(Fatal::setting(format!("{flag}: {problem}; leave it out, or say --gate auto")));
     }
     if let Some(capacity) = args.capacity {
-        Rate::new(args.false_positive_rate.unwrap_or(DEFAULT_RATE))
-            .and_then(|rate| Plan::new(capacity.get(), rate))
+        FalsePositiveRate::new(args.false_positive_rate.unwrap_or(DEFAULT_RATE))
+            .and_then(|rate| BloomParams::new(capacity.get(), rate))
             .map_err(|error| Fatal::setting(format!("--capacity: {error}")))?;
     }
     Ok(())

@@ -88,7 +88,7 @@ impl Unguarded {
                 "capacity": null,
                 "fill_ratio": 0.0,
                 "expected_false_positive_rate": 0.0,
-                "present_false_positive_rate": 0.0,
+                "current_false_positive_rate": 0.0,
                 "bytes": 0,
                 "building": false,
             },

@@ -17,7 +17,7 @@ fn shape() -> Value {
         "gate": {
             "state": "closed", "reason": null, "detail": null, "generation": 1, "family": "bloom",
             "items": 1, "distinct": 1, "capacity": 1, "fill_ratio": 0.5, "expected_false_positive_rate": 0.5,
-            "present_false_positive_rate": 0.5, "bytes": 1, "building": false,
+            "current_false_positive_rate": 0.5, "bytes": 1, "building": false,
         },
         "counts": {
             "refused": 1, "passed_maybe": 1, "passed_unknown": 1,
@@ -86,7 +86,7 @@ fn the_document_has_all_fields_in_every_state() {
     assert_eq!(guard["gate"]["family"], "bitmap");
     assert_eq!(guard["gate"]["distinct"], 100);
     assert_eq!(guard["gate"]["capacity"], Value::Null);
-    assert_eq!(guard["gate"]["present_false_positive_rate"], 0.0);
+    assert_eq!(guard["gate"]["current_false_positive_rate"], 0.0);
     bed.stop(&exact);
 
     let open = bed.serve(0, &["--gate", "open"]);

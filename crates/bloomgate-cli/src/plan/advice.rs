@@ -1,6 +1,6 @@
 //! What the figures suggest.
 
-use bloomgate_filter::{Plan, Rate};
+use bloomgate_filter::{BloomParams, FalsePositiveRate};
 use indicatif::BinaryBytes;
 
 use super::families::Families;
@@ -13,7 +13,7 @@ const USUAL_RATE: f64 = 0.001;
 const NOTABLE: f64 = 1.25;
 
 /// Sentences, the most helpful first.
-pub(super) fn advice(items: u64, rate: Rate, families: &Families) -> Vec<String> {
+pub(super) fn advice(items: u64, rate: FalsePositiveRate, families: &Families) -> Vec<String> {
     if items == 0 {
         return vec![
             "0 items: give --items the number that is expected before the next rebuild.".to_owned(),
@@ -49,12 +49,12 @@ fn dense_integers(families: &Families) -> Option<String> {
 }
 
 /// The blocked filter pays for a tiny rate with far more memory than the classic one.
-fn tiny_rate(items: u64, rate: Rate, families: &Families) -> Option<String> {
+fn tiny_rate(items: u64, rate: FalsePositiveRate, families: &Families) -> Option<String> {
     if rate.get() >= USUAL_RATE {
         return None;
     }
     let (bloom, classic) = (families.bloom.figures()?, families.classic.figures()?);
-    let usual = Plan::new(items, Rate::new(USUAL_RATE).ok()?).ok()?;
+    let usual = BloomParams::new(items, FalsePositiveRate::new(USUAL_RATE).ok()?).ok()?;
     let factor = bloom.bytes as f64 / classic.bytes as f64;
     if factor < NOTABLE || bloom.bytes as f64 / (usual.bytes() as f64) < NOTABLE {
         return None;
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn advice_for(items: u64, rate: f64) -> String {
-        let rate = Rate::new(rate).unwrap();
+        let rate = FalsePositiveRate::new(rate).unwrap();
         advice(items, rate, &Families::new(items, rate)).join("\n")
     }
 

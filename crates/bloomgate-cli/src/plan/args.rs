@@ -1,6 +1,6 @@
 //! The flags of `bloomgate plan`.
 
-use bloomgate_filter::Rate;
+use bloomgate_filter::FalsePositiveRate;
 
 /// The example, the fields of the JSON report and the exit codes.
 const AFTER: &str = "\
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 
     /// Share of absent keys that may pass: above 0 and below 1, at least 1e-9
     #[arg(long, value_name = "P", value_parser = rate, allow_negative_numbers = true)]
-    pub(crate) rate: Rate,
+    pub(crate) rate: FalsePositiveRate,
 
     /// Print one JSON object on stdout instead of the table
     #[arg(long)]
@@ -72,11 +72,11 @@ fn whole_number(text: &str) -> Option<u64> {
     digits.checked_mul(10_u64.checked_pow(zeros as u32)?)
 }
 
-fn rate(text: &str) -> Result<Rate, String> {
+fn rate(text: &str) -> Result<FalsePositiveRate, String> {
     let value = text.parse::<f64>().map_err(
         |_| "give a number between 0 and 1, both excluded, such as 0.001 for one in a thousand",
     )?;
-    Rate::new(value).map_err(|error| error.to_string())
+    FalsePositiveRate::new(value).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

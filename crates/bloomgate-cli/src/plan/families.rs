@@ -1,6 +1,6 @@
 //! The figures of each kind of set.
 
-use bloomgate_filter::{Bitmap, ClassicPlan, Error, ExactSet, Plan, Rate};
+use bloomgate_filter::{Bitmap, BloomParams, ClassicParams, Error, ExactSet, FalsePositiveRate};
 use serde::Serialize;
 
 /// The length of the keys that an exact set is planned for: integers.
@@ -48,10 +48,10 @@ pub(super) struct Rates {
 }
 
 impl Families {
-    pub(super) fn new(items: u64, rate: Rate) -> Self {
+    pub(super) fn new(items: u64, rate: FalsePositiveRate) -> Self {
         Self {
-            classic: ClassicPlan::new(items, rate).map(|plan| classic(&plan)).into(),
-            bloom: Plan::new(items, rate).map(|plan| bloom(&plan)).into(),
+            classic: ClassicParams::new(items, rate).map(|plan| classic(&plan)).into(),
+            bloom: BloomParams::new(items, rate).map(|plan| bloom(&plan)).into(),
             bitmap: without_false_positives(items, Bitmap::planned_bytes(items)),
             exact: without_false_positives(items, ExactSet::planned_bytes(items, KEY_LEN)),
         }
@@ -107,7 +107,7 @@ impl Rates {
     }
 }
 
-fn classic(plan: &ClassicPlan) -> Figures {
+fn classic(plan: &ClassicParams) -> Figures {
     Figures {
         bits: plan.bits(),
         hashes: plan.hashes(),
@@ -117,7 +117,7 @@ fn classic(plan: &ClassicPlan) -> Figures {
     }
 }
 
-fn bloom(plan: &Plan) -> Figures {
+fn bloom(plan: &BloomParams) -> Figures {
     Figures {
         bits: plan.bits(),
         hashes: plan.hashes(),
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn families(items: u64, rate: f64) -> Families {
-        Families::new(items, Rate::new(rate).unwrap())
+        Families::new(items, FalsePositiveRate::new(rate).unwrap())
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bloomgate_filter::{
-    BloomFilter, ClassicPlan, Hash, KeyedHasher, Membership, Plan, Rate, Secret,
+    BloomFilter, BloomParams, ClassicParams, FalsePositiveRate, HashAlgorithm, KeyedHasher,
+    Membership, Secret,
 };
 use fastbloom::AtomicBloomFilter;
 use xorf::Filter;
@@ -88,14 +89,14 @@ fn keep<T>(filter: T) -> &'static T {
     Box::leak(Box::new(filter))
 }
 
-fn ours(items: usize, hash: Hash) -> BloomFilter {
+fn ours(items: usize, hash: HashAlgorithm) -> BloomFilter {
     let secret = Secret::new(&[1; 32]).expect("long enough");
-    let plan = Plan::new(items as u64, rate(RATE)).expect("a plan");
+    let plan = BloomParams::new(items as u64, rate(RATE)).expect("a plan");
     BloomFilter::new(plan, KeyedHasher::new(hash, &secret, &[2; 16])).expect("memory")
 }
 
-fn rate(rate: f64) -> Rate {
-    Rate::new(rate).expect("a rate")
+fn rate(rate: f64) -> FalsePositiveRate {
+    FalsePositiveRate::new(rate).expect("a rate")
 }
 
 fn fastbloom(items: usize) -> AtomicBloomFilter {
@@ -119,18 +120,18 @@ fn as_bytes(keys: &[u64]) -> Vec<[u8; 8]> {
 /// the same machine.
 pub(crate) fn all(items: usize) -> Vec<Contender> {
     let mut all = vec![line(items)];
-    all.extend(with_batches(items, Hash::Xxh3, XXH3, XXH3_BATCH));
+    all.extend(with_batches(items, HashAlgorithm::Xxh3, XXH3, XXH3_BATCH));
     all.extend(fastblooms(items));
-    all.extend(with_batches(items, Hash::Aes128, AES, AES_BATCH));
+    all.extend(with_batches(items, HashAlgorithm::Aes128, AES, AES_BATCH));
     all.push(as_object(items));
-    all.extend(with_batches(items, Hash::SipHash13, SIP, SIP_BATCH));
+    all.extend(with_batches(items, HashAlgorithm::SipHash13, SIP, SIP_BATCH));
     all.extend(others(items));
     all
 }
 
 fn with_batches(
     items: usize,
-    hash: Hash,
+    hash: HashAlgorithm,
     name: &'static str,
     batch_name: &'static str,
 ) -> [Contender; 2] {
@@ -143,7 +144,7 @@ fn with_batches(
 
 /// As the guard holds it: nothing can be inlined, and no length is known.
 fn as_object(items: usize) -> Contender {
-    let filter = keep(ours(items, Hash::Aes128));
+    let filter = keep(ours(items, HashAlgorithm::Aes128));
     each_key(items, |keys| filter.insert_many(&as_bytes(keys)));
     let object: &'static dyn Membership = black_box(filter);
     let bits = filter.plan().bits_per_item();
@@ -169,7 +170,7 @@ fn batches(name: &'static str, bits_per_key: f64, filter: &'static BloomFilter) 
 fn line(items: usize) -> Contender {
     #[repr(align(64))]
     struct Line([AtomicU64; 8]);
-    let blocks = Plan::new(items as u64, rate(RATE)).expect("a plan").blocks();
+    let blocks = BloomParams::new(items as u64, rate(RATE)).expect("a plan").blocks();
     // Not zeros: those might all be the same page.
     let lines = keep((0..blocks).map(|at| Line([at; 8].map(AtomicU64::new))).collect::<Vec<_>>());
     let contains = |key: u64| {
@@ -247,10 +248,10 @@ pub(crate) fn fillers(items: usize) -> Vec<Filler> {
     // Its memory is zeroed lazily; ours is written to. Touch it, so that both begin alike.
     fed.clear();
     vec![
-        single(XXH3, Hash::Xxh3),
-        batched(XXH3_BATCH, Hash::Xxh3),
-        single(AES, Hash::Aes128),
-        batched(AES_BATCH, Hash::Aes128),
+        single(XXH3, HashAlgorithm::Xxh3),
+        batched(XXH3_BATCH, HashAlgorithm::Xxh3),
+        single(AES, HashAlgorithm::Aes128),
+        batched(AES_BATCH, HashAlgorithm::Aes128),
         filler(FB, move |keys| {
             keys.iter().for_each(|key| _ = black_box(fed.insert_hash(xxh3(*key))));
         }),
@@ -262,8 +263,8 @@ pub(crate) fn space() -> Vec<SpaceRow> {
     let rates = [0.01, 0.001, 0.0001];
     let row = |value| {
         let items = 10_000_000;
-        let plan = Plan::new(items, rate(value)).expect("a plan");
-        let classic = ClassicPlan::new(items, rate(value)).expect("a plan");
+        let plan = BloomParams::new(items, rate(value)).expect("a plan");
+        let classic = ClassicParams::new(items, rate(value)).expect("a plan");
         SpaceRow { rate: value, bloom: plan.bits_per_item(), classic: classic.bits_per_item() }
     };
     rates.into_iter().map(row).collect()

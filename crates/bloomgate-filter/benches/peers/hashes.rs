@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use bloomgate_filter::{Hash, KeyedHasher, Secret};
+use bloomgate_filter::{HashAlgorithm, KeyedHasher, Secret};
 use siphasher::sip::SipHasher13;
 
 use crate::keys;
@@ -20,10 +20,10 @@ const KEYS: usize = 100_000;
 pub(crate) fn hashes(turns: usize) -> Vec<HashRow> {
     let keys: Vec<_> = keys::inserted(0..KEYS).into_iter().map(u64::to_le_bytes).collect();
     let secret = Secret::new(&[1; 32]).expect("long enough");
-    let hashers = Hash::ALL.map(|hash| KeyedHasher::new(hash, &secret, &[2; 16]));
+    let hashers = HashAlgorithm::ALL.map(|hash| KeyedHasher::new(hash, &secret, &[2; 16]));
     let cipher = aes::Aes128::new(&[3; 16].into());
-    let mut rows: Vec<_> = Hash::ALL
-        .map(Hash::name)
+    let mut rows: Vec<_> = HashAlgorithm::ALL
+        .map(HashAlgorithm::name)
         .into_iter()
         .chain([CRATE_SIPHASHER, CRATE_AES])
         .map(|name| HashRow { name, ns: Samples::default() })

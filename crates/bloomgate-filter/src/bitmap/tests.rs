@@ -90,7 +90,7 @@ fn c01_an_empty_set_holds_nothing_and_takes_its_first_id() {
         assert_eq!((stats.items, stats.distinct, stats.fill_ratio), (3, Some(1), 1.0));
         assert_eq!((stats.capacity, stats.hashes), (None, 0));
         assert_eq!(stats.expected_false_positive_rate, 0.0);
-        assert_eq!(stats.present_false_positive_rate, 0.0);
+        assert_eq!(stats.current_false_positive_rate, 0.0);
     }
 }
 

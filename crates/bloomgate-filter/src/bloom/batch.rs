@@ -11,10 +11,10 @@ impl BloomFilter {
     /// one answer a key, in their order.
     ///
     /// ```
-    /// use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Rate, Secret};
+    /// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
     ///
-    /// let hasher = KeyedHasher::new(Hash::Xxh3, &Secret::generate()?, &[7; 16]);
-    /// let filter = BloomFilter::new(Plan::new(10_000, Rate::new(0.001)?)?, hasher)?;
+    /// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
+    /// let filter = BloomFilter::new(BloomParams::new(10_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
     /// filter.insert_many(&[1_u64.to_le_bytes(), 2_u64.to_le_bytes()]);
     ///
     /// let mut answers = Vec::new();

@@ -7,20 +7,20 @@ use std::thread;
 use proptest::prelude::*;
 
 use super::*;
-use crate::hash::{Hash, Secret};
-use crate::sizing::Rate;
+use crate::hash::{HashAlgorithm, Secret};
+use crate::sizing::FalsePositiveRate;
 
-const HASHES: [Hash; 3] = Hash::ALL;
+const HASHES: [HashAlgorithm; 3] = HashAlgorithm::ALL;
 
-fn hasher(hash: Hash, secret: u8, nonce: u8) -> KeyedHasher {
+fn hasher(hash: HashAlgorithm, secret: u8, nonce: u8) -> KeyedHasher {
     KeyedHasher::new(hash, &Secret::new(&[secret; 32]).unwrap(), &[nonce; 16])
 }
 
-fn plan(items: u64, rate: f64) -> Plan {
-    Plan::new(items, Rate::new(rate).unwrap()).unwrap()
+fn plan(items: u64, rate: f64) -> BloomParams {
+    BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
-fn filter(items: u64, rate: f64, hash: Hash) -> BloomFilter {
+fn filter(items: u64, rate: f64, hash: HashAlgorithm) -> BloomFilter {
     BloomFilter::new(plan(items, rate), hasher(hash, 1, 2)).unwrap()
 }
 
@@ -102,12 +102,12 @@ fn c04_a_rate_of_one_in_a_million_is_kept() {
 
 #[test]
 fn c06_a_filter_with_every_bit_set_says_so() {
-    let filter = filter(0, 0.01, Hash::Xxh3);
+    let filter = filter(0, 0.01, HashAlgorithm::Xxh3);
     for n in 0..20_000_u64 {
         filter.insert(&n.to_le_bytes());
     }
     let stats = filter.stats();
-    assert_eq!((stats.fill_ratio, stats.present_false_positive_rate), (1.0, 1.0));
+    assert_eq!((stats.fill_ratio, stats.current_false_positive_rate), (1.0, 1.0));
     assert_eq!(filter.stats().distinct, None);
     assert!(!filter.insert(b"never seen, yet nothing is new"));
 }
@@ -116,7 +116,7 @@ fn c06_a_filter_with_every_bit_set_says_so() {
 fn c11_sixteen_threads_lose_no_bits() {
     const EACH: u64 = 20_000;
     // Half the planned size, so that threads meet in the same words all the time.
-    let filter = filter(160_000, 0.01, Hash::Xxh3);
+    let filter = filter(160_000, 0.01, HashAlgorithm::Xxh3);
     let barrier = Barrier::new(16);
     thread::scope(|scope| {
         for thread in 0..16 {
@@ -140,20 +140,20 @@ fn c11_sixteen_threads_lose_no_bits() {
 #[test]
 fn memory_that_is_not_there_is_an_error() {
     let plan = plan(1 << 58, 0.5);
-    let error = BloomFilter::new(plan, hasher(Hash::Xxh3, 1, 1)).unwrap_err();
+    let error = BloomFilter::new(plan, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
     assert_eq!(error, Error::OutOfMemory { bytes: plan.bytes() });
 }
 
 #[test]
 fn blocks_are_cache_lines() {
     assert_eq!((size_of::<Block>(), align_of::<Block>()), (64, 64));
-    let filter = filter(1_000, 0.01, Hash::Xxh3);
+    let filter = filter(1_000, 0.01, HashAlgorithm::Xxh3);
     assert_eq!(size_of_val(&*filter.blocks) as u64, filter.plan().bytes());
 }
 
 #[test]
 fn the_trait_object_behaves_as_the_filter() {
-    let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, Hash::SipHash13));
+    let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, HashAlgorithm::SipHash13));
     assert!(!filter.contains(b"a"));
     assert!(filter.insert(b"a"));
     assert!(filter.contains(b"a"));
@@ -165,7 +165,7 @@ fn the_trait_object_behaves_as_the_filter() {
 fn c11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() {
     // The fullest case for the vector load: one block, all bits contended.
     const INSERTS: u64 = if cfg!(miri) { 100 } else { 20_000 };
-    let filter = filter(40, 0.01, Hash::Xxh3);
+    let filter = filter(40, 0.01, HashAlgorithm::Xxh3);
     let done = AtomicU64::new(0);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -188,9 +188,9 @@ fn c11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() {
 
 #[test]
 fn a_large_filter_is_judged_by_a_sample() {
-    let filter = filter(3_000_000, 0.01, Hash::Xxh3);
+    let filter = filter(3_000_000, 0.01, HashAlgorithm::Xxh3);
     assert!(filter.blocks.len() < SAMPLE, "{}", filter.blocks.len());
-    let filter = self::filter(3_000_000, 0.0001, Hash::Xxh3);
+    let filter = self::filter(3_000_000, 0.0001, HashAlgorithm::Xxh3);
     assert!(filter.blocks.len() > SAMPLE, "{}", filter.blocks.len());
     let mut inserted = 0_u64;
     let mut before = filter.stats();
@@ -226,15 +226,15 @@ fn merging_makes_a_union() {
 
 #[test]
 fn a_filter_of_another_kind_is_not_merged_and_nothing_changes() {
-    let target = filter(1_000, 0.01, Hash::Xxh3);
+    let target = filter(1_000, 0.01, HashAlgorithm::Xxh3);
     target.insert(b"before");
     let (bits, stats) = (words(&target), target.stats());
     for (plan, hasher, field) in [
-        (plan(1_001, 0.01), hasher(Hash::Xxh3, 1, 2), "plan"),
-        (plan(1_000, 0.02), hasher(Hash::Xxh3, 1, 2), "plan"),
-        (plan(1_000, 0.01), hasher(Hash::Aes128, 1, 2), "hasher"),
-        (plan(1_000, 0.01), hasher(Hash::Xxh3, 9, 2), "hasher"),
-        (plan(1_000, 0.01), hasher(Hash::Xxh3, 1, 9), "hasher"),
+        (plan(1_001, 0.01), hasher(HashAlgorithm::Xxh3, 1, 2), "plan"),
+        (plan(1_000, 0.02), hasher(HashAlgorithm::Xxh3, 1, 2), "plan"),
+        (plan(1_000, 0.01), hasher(HashAlgorithm::Aes128, 1, 2), "hasher"),
+        (plan(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 9, 2), "hasher"),
+        (plan(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 1, 9), "hasher"),
     ] {
         let other = BloomFilter::new(plan, hasher).unwrap();
         other.insert(b"stranger");
@@ -288,6 +288,6 @@ proptest! {
         let stats = filter.stats();
         prop_assert_eq!(stats.items, keys.len() as u64);
         prop_assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
-        prop_assert!((0.0..=1.0).contains(&stats.present_false_positive_rate));
+        prop_assert!((0.0..=1.0).contains(&stats.current_false_positive_rate));
     }
 }

@@ -8,7 +8,7 @@ mod tests;
 /// The positions of `hash` in a filter of `bits` bits, `hashes` of them, each less than `bits`.
 ///
 /// Needs `bits` to be at least 1, and at least 2 if there are two hashes or more; every
-/// [`ClassicPlan`](crate::ClassicPlan) sees to that.
+/// [`ClassicParams`](crate::ClassicParams) sees to that.
 #[inline]
 pub(super) fn positions(hash: KeyHash, bits: u64, hashes: u32) -> impl Iterator<Item = u64> {
     // Odd, so that the states of one key are all different, and with them the outputs.

@@ -6,20 +6,20 @@ use std::thread;
 use proptest::prelude::*;
 
 use super::*;
-use crate::hash::{Hash, Secret};
-use crate::sizing::Rate;
+use crate::hash::{HashAlgorithm, Secret};
+use crate::sizing::FalsePositiveRate;
 
-const HASHES: [Hash; 2] = [Hash::SipHash13, Hash::Xxh3];
+const HASHES: [HashAlgorithm; 2] = [HashAlgorithm::SipHash13, HashAlgorithm::Xxh3];
 
-fn hasher(hash: Hash, secret: u8, nonce: u8) -> KeyedHasher {
+fn hasher(hash: HashAlgorithm, secret: u8, nonce: u8) -> KeyedHasher {
     KeyedHasher::new(hash, &Secret::new(&[secret; 32]).unwrap(), &[nonce; 16])
 }
 
-fn plan(items: u64, rate: f64) -> ClassicPlan {
-    ClassicPlan::new(items, Rate::new(rate).unwrap()).unwrap()
+fn plan(items: u64, rate: f64) -> ClassicParams {
+    ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
-fn filter(items: u64, rate: f64, hash: Hash) -> ClassicBloom {
+fn filter(items: u64, rate: f64, hash: HashAlgorithm) -> ClassicBloom {
     ClassicBloom::new(plan(items, rate), hasher(hash, 1, 2)).unwrap()
 }
 
@@ -75,13 +75,13 @@ fn c05_a_filter_of_one_key_knows_only_that_key() {
 #[test]
 fn c06_a_filter_with_every_bit_set_says_so() {
     // 96 bits: the last word has spare bits, which must not count as unset.
-    let filter = filter(10, 0.01, Hash::Xxh3);
+    let filter = filter(10, 0.01, HashAlgorithm::Xxh3);
     assert_eq!(filter.plan().bits(), 96);
     for n in 0..2_000_u64 {
         filter.insert(&n.to_le_bytes());
     }
     let stats = filter.stats();
-    assert_eq!((stats.fill_ratio, stats.present_false_positive_rate), (1.0, 1.0));
+    assert_eq!((stats.fill_ratio, stats.current_false_positive_rate), (1.0, 1.0));
     assert_eq!(stats.distinct, None);
     assert!(!filter.insert(b"never seen, yet nothing is new"));
     assert_eq!(filter.words().collect::<Vec<_>>(), [u64::MAX, u64::MAX >> 32]);
@@ -94,7 +94,7 @@ fn c06_the_sample_of_a_large_filter_tells_its_fill() {
     let step = plan.words().div_ceil(MOST_COUNTED as u64);
     assert_eq!((step, plan.words().div_ceil(step)), (10, 14_977));
 
-    let filter = ClassicBloom::new(plan, hasher(Hash::Xxh3, 1, 2)).unwrap();
+    let filter = ClassicBloom::new(plan, hasher(HashAlgorithm::Xxh3, 1, 2)).unwrap();
     let mut before = 0.0;
     for step in 0..4_u64 {
         for n in step * 20_000..(step + 1) * 20_000 {
@@ -121,7 +121,8 @@ fn c11_sixteen_threads_lose_no_bits() {
         (first..first + EACH).map(u64::to_le_bytes)
     };
     // Small filters, filled to twice what is planned: threads meet in the same words all the time.
-    let filters: Vec<_> = (0..ROUNDS).map(|_| filter(8 * EACH, 0.01, Hash::Xxh3)).collect();
+    let filters: Vec<_> =
+        (0..ROUNDS).map(|_| filter(8 * EACH, 0.01, HashAlgorithm::Xxh3)).collect();
     let barrier = Barrier::new(16);
     let unseen = AtomicU64::new(0);
     thread::scope(|scope| {
@@ -141,7 +142,7 @@ fn c11_sixteen_threads_lose_no_bits() {
     });
     assert_eq!(unseen.into_inner(), 0, "what a thread inserted, it sees at once");
     for (round, shared) in (0..).zip(&filters) {
-        let alone = filter(8 * EACH, 0.01, Hash::Xxh3);
+        let alone = filter(8 * EACH, 0.01, HashAlgorithm::Xxh3);
         for key in (0..16).flat_map(|thread| keys(round, thread)) {
             alone.insert(&key);
             assert!(shared.contains(&key));
@@ -154,7 +155,7 @@ fn c11_sixteen_threads_lose_no_bits() {
 
 #[test]
 fn merging_adds_the_keys_of_the_other() {
-    let [even, odd, both] = [(); 3].map(|()| filter(2_000, 0.001, Hash::SipHash13));
+    let [even, odd, both] = [(); 3].map(|()| filter(2_000, 0.001, HashAlgorithm::SipHash13));
     for n in 0..1_000_u64 {
         if n % 2 == 0 { &even } else { &odd }.insert(&n.to_le_bytes());
         both.insert(&n.to_le_bytes());
@@ -168,7 +169,8 @@ fn merging_adds_the_keys_of_the_other() {
 
 #[test]
 fn c11_what_is_inserted_before_a_merge_is_found_after_it_while_others_insert() {
-    let (target, source) = (filter(20_000, 0.01, Hash::Xxh3), filter(20_000, 0.01, Hash::Xxh3));
+    let (target, source) =
+        (filter(20_000, 0.01, HashAlgorithm::Xxh3), filter(20_000, 0.01, HashAlgorithm::Xxh3));
     (0..5_000_u64).for_each(|n| _ = source.insert(&n.to_le_bytes()));
     thread::scope(|scope| {
         scope.spawn(|| (5_000..10_000_u64).for_each(|n| _ = source.insert(&n.to_le_bytes())));
@@ -219,7 +221,8 @@ fn c07_a_filter_made_from_copied_words_is_the_same_filter() {
 fn c10_words_that_the_plan_does_not_fit_are_refused() {
     let plan = plan(10, 0.01);
     let from = |words: &[u64]| {
-        ClassicBloom::from_words(plan, hasher(Hash::Xxh3, 1, 2), 0, words.to_vec()).is_some()
+        ClassicBloom::from_words(plan, hasher(HashAlgorithm::Xxh3, 1, 2), 0, words.to_vec())
+            .is_some()
     };
     assert_eq!(plan.bits(), 96);
     assert!(from(&[0, 0]) && from(&[u64::MAX, u64::MAX >> 32]));
@@ -227,23 +230,24 @@ fn c10_words_that_the_plan_does_not_fit_are_refused() {
         assert!(!from(words), "{words:?}");
     }
     // A plan whose bits fill its words, and one that no memory holds.
-    let rate = Rate::new(0.01).unwrap();
-    let full = ClassicPlan::stored(1, rate, 64, 1).unwrap();
-    let huge = ClassicPlan::stored(1, rate, u64::MAX, 1).unwrap();
-    let from = |plan| ClassicBloom::from_words(plan, hasher(Hash::Xxh3, 1, 2), 0, vec![u64::MAX]);
+    let rate = FalsePositiveRate::new(0.01).unwrap();
+    let full = ClassicParams::stored(1, rate, 64, 1).unwrap();
+    let huge = ClassicParams::stored(1, rate, u64::MAX, 1).unwrap();
+    let from =
+        |plan| ClassicBloom::from_words(plan, hasher(HashAlgorithm::Xxh3, 1, 2), 0, vec![u64::MAX]);
     assert!(from(full).is_some() && from(huge).is_none());
 }
 
 #[test]
 fn memory_that_is_not_there_is_an_error() {
     let plan = plan(1 << 58, 0.6);
-    let error = ClassicBloom::new(plan, hasher(Hash::Xxh3, 1, 1)).unwrap_err();
+    let error = ClassicBloom::new(plan, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
     assert_eq!(error, Error::OutOfMemory { bytes: plan.bytes() });
 }
 
 #[test]
 fn the_trait_object_behaves_as_the_filter() {
-    let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, Hash::SipHash13));
+    let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, HashAlgorithm::SipHash13));
     assert!(!filter.contains(b"a"));
     assert!(filter.insert(b"a"));
     filter.insert_many(&[b"b", b"c"]);
@@ -273,6 +277,6 @@ proptest! {
         prop_assert!(keys.iter().all(|key| filter.contains_hash(filter.hash(key))));
         let stats = filter.stats();
         prop_assert_eq!((stats.items, stats.fill_ratio), (keys.len() as u64, true_fill(&filter)));
-        prop_assert!((0.0..=1.0).contains(&stats.present_false_positive_rate));
+        prop_assert!((0.0..=1.0).contains(&stats.current_false_positive_rate));
     }
 }

@@ -40,7 +40,7 @@ fn a_key_is_new_once() {
     let stats = set.stats();
     assert_eq!((stats.items, stats.distinct, stats.capacity, stats.hashes), (4, Some(3), None, 0));
     assert_eq!(stats.fill_ratio, 3.0 / 16.0);
-    assert_eq!((stats.expected_false_positive_rate, stats.present_false_positive_rate), (0.0, 0.0));
+    assert_eq!((stats.expected_false_positive_rate, stats.current_false_positive_rate), (0.0, 0.0));
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn key(len: usize) -> Vec<u8> {
     (0..len).map(|at| (7 * at + 13 * len + 1) as u8).collect()
 }
 
-fn check(hash: Hash, vectors: &[(usize, u64, u64)], expected_fold: u64) {
+fn check(hash: HashAlgorithm, vectors: &[(usize, u64, u64)], expected_fold: u64) {
     assert!(vectors.len() >= 20);
     let hasher = KeyedHasher::new(hash, &secret(), &NONCE);
     for &(len, block, bits) in vectors {
@@ -32,22 +32,22 @@ fn check(hash: Hash, vectors: &[(usize, u64, u64)], expected_fold: u64) {
 
 #[test]
 fn c07_siphash_agrees_with_other_implementations() {
-    check(Hash::SipHash13, golden::SIPHASH13, golden::SIPHASH13_FOLD);
+    check(HashAlgorithm::SipHash13, golden::SIPHASH13, golden::SIPHASH13_FOLD);
 }
 
 #[test]
 fn c07_xxh3_agrees_with_other_implementations() {
-    check(Hash::Xxh3, golden::XXH3, golden::XXH3_FOLD);
+    check(HashAlgorithm::Xxh3, golden::XXH3, golden::XXH3_FOLD);
 }
 
 #[test]
 fn c07_aes_agrees_with_other_implementations() {
-    check(Hash::Aes128, golden::AES128, golden::AES128_FOLD);
+    check(HashAlgorithm::Aes128, golden::AES128, golden::AES128_FOLD);
 }
 
 #[test]
 fn c07_aes_without_the_processors_instructions_agrees_with_other_implementations() {
-    let info = [LABEL.as_bytes(), Hash::Aes128.name().as_bytes()];
+    let info = [LABEL.as_bytes(), HashAlgorithm::Aes128.name().as_bytes()];
     let portable = CmacKey::portable(&secret().derive(&NONCE, &info));
     for &(len, block, bits) in golden::AES128 {
         let tag = portable.tag(&key(len));
@@ -72,11 +72,17 @@ fn c07_the_fingerprint_of_a_secret_is_fixed() {
 
 #[test]
 fn c07_names_and_numbers_of_the_algorithms_are_fixed() {
-    assert_eq!((Hash::SipHash13.id(), Hash::SipHash13.name()), (1, "siphash-1-3"));
-    assert_eq!((Hash::Xxh3.id(), Hash::Xxh3.name()), (2, "xxh3-128"));
-    assert_eq!((Hash::Aes128.id(), Hash::Aes128.name()), (3, "aes-128-cmac"));
+    assert_eq!(
+        (HashAlgorithm::SipHash13.id(), HashAlgorithm::SipHash13.name()),
+        (1, "siphash-1-3")
+    );
+    assert_eq!((HashAlgorithm::Xxh3.id(), HashAlgorithm::Xxh3.name()), (2, "xxh3-128"));
+    assert_eq!((HashAlgorithm::Aes128.id(), HashAlgorithm::Aes128.name()), (3, "aes-128-cmac"));
     for id in 0..=u8::MAX {
-        assert_eq!(Hash::from_id(id).map(Hash::id), (1..=3).contains(&id).then_some(id));
+        assert_eq!(
+            HashAlgorithm::from_id(id).map(HashAlgorithm::id),
+            (1..=3).contains(&id).then_some(id)
+        );
     }
 }
 
@@ -87,7 +93,7 @@ fn secret_nonce_and_algorithm_each_change_the_hash() {
         (got.block, got.bits)
     };
     let mut all = Vec::new();
-    for algorithm in Hash::ALL {
+    for algorithm in HashAlgorithm::ALL {
         for secret in [[1_u8; 16].as_slice(), &[2; 16], &[1; 17], &[1; 200]] {
             for nonce in [[1; 16], [2; 16]] {
                 assert_eq!(hash(algorithm, secret, nonce), hash(algorithm, secret, nonce));
@@ -103,7 +109,7 @@ fn secret_nonce_and_algorithm_each_change_the_hash() {
 
 #[test]
 fn debug_tells_no_secret() {
-    let hasher = KeyedHasher::new(Hash::Xxh3, &secret(), &NONCE);
+    let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret(), &NONCE);
     assert_eq!(format!("{:?}", secret()), "Secret(redacted)");
     assert_eq!(format!("{hasher:?}"), "KeyedHasher(xxh3-128, redacted)");
     assert_eq!(format!("{:?}", hasher.hash(b"key")), "KeyHash(redacted)");
@@ -111,13 +117,13 @@ fn debug_tells_no_secret() {
 
 #[test]
 fn a_hasher_tells_what_it_was_made_of_and_knows_its_like() {
-    let one = KeyedHasher::new(Hash::Aes128, &secret(), &NONCE);
+    let one = KeyedHasher::new(HashAlgorithm::Aes128, &secret(), &NONCE);
     assert_eq!((one.nonce(), one.secret_fingerprint()), (NONCE, secret().fingerprint()));
-    assert!(one.same_as(&KeyedHasher::new(Hash::Aes128, &secret(), &NONCE)));
+    assert!(one.same_as(&KeyedHasher::new(HashAlgorithm::Aes128, &secret(), &NONCE)));
     let others = [
-        KeyedHasher::new(Hash::Xxh3, &secret(), &NONCE),
-        KeyedHasher::new(Hash::Aes128, &Secret::new(&[1; 32]).unwrap(), &NONCE),
-        KeyedHasher::new(Hash::Aes128, &secret(), &[0; 16]),
+        KeyedHasher::new(HashAlgorithm::Xxh3, &secret(), &NONCE),
+        KeyedHasher::new(HashAlgorithm::Aes128, &Secret::new(&[1; 32]).unwrap(), &NONCE),
+        KeyedHasher::new(HashAlgorithm::Aes128, &secret(), &[0; 16]),
     ];
     assert!(others.iter().all(|other| !one.same_as(other)));
 }

@@ -2,7 +2,7 @@
 
 use std::f64::consts::LN_2;
 
-use super::{HASHES, Rate};
+use super::{FalsePositiveRate, HASHES};
 use crate::error::Error;
 
 #[cfg(test)]
@@ -29,26 +29,26 @@ const MOST_HASHES: u32 = 64;
 ///
 /// Because k is whole, the rate can be missed by a little: by up to 2 % of itself for rates of at
 /// most 0.1. Rates above a half want less than one hash and are missed by up to an eighth.
-/// [`expected_rate`](ClassicPlan::expected_rate) tells; [`Plan`](crate::Plan) has no such slack.
+/// [`expected_rate`](ClassicParams::expected_rate) tells; [`BloomParams`](crate::BloomParams) has no such slack.
 ///
 /// ```
-/// use bloomgate_filter::{ClassicPlan, Rate};
+/// use bloomgate_filter::{ClassicParams, FalsePositiveRate};
 ///
-/// let plan = ClassicPlan::new(1_000_000, Rate::new(0.01)?)?;
+/// let plan = ClassicParams::new(1_000_000, FalsePositiveRate::new(0.01)?)?;
 /// assert_eq!((plan.bits(), plan.hashes()), (9_585_059, 7));
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ClassicPlan {
+pub struct ClassicParams {
     items: u64,
-    rate: Rate,
+    rate: FalsePositiveRate,
     /// At least 1.
     bits: u64,
     /// From 1 to [`MOST_HASHES`], and never more than `bits`.
     hashes: u32,
 }
 
-impl ClassicPlan {
+impl ClassicParams {
     /// The size for `items` at `rate`. Allocates nothing.
     ///
     /// No items are fine, though the formula would give no bits: such a plan has the hashes of a
@@ -63,7 +63,7 @@ impl ClassicPlan {
     /// [`Error::TooLarge`] with the bytes needed if those exceed `isize::MAX`, the limit of one
     /// allocation; [`Error::HashTooNarrow`] if `items` / 2^64, the chance that an absent key has
     /// the same 64-bit hash as a stored one, exceeds a tenth of `rate`.
-    pub fn new(items: u64, rate: Rate) -> Result<Self, Error> {
+    pub fn new(items: u64, rate: FalsePositiveRate) -> Result<Self, Error> {
         let sized_for = items.max(1) as f64;
         // At least 1, since the quotient is above 0; at most 2^64 · 44, far inside a u128.
         let bits = (sized_for * -rate.get().ln() / (LN_2 * LN_2)).ceil();
@@ -86,7 +86,12 @@ impl ClassicPlan {
     ///
     /// `None` if no filter can have them: no bits, no hashes, more than 64 or more than bits, or
     /// more bytes than one allocation may have.
-    pub(crate) fn stored(items: u64, rate: Rate, bits: u64, hashes: u32) -> Option<Self> {
+    pub(crate) fn stored(
+        items: u64,
+        rate: FalsePositiveRate,
+        bits: u64,
+        hashes: u32,
+    ) -> Option<Self> {
         let most_hashes = bits.min(u64::from(MOST_HASHES));
         let plan = Self { items, rate, bits, hashes };
         ((1..=most_hashes).contains(&u64::from(hashes)) && plan.bytes() <= isize::MAX as u64)
@@ -99,7 +104,7 @@ impl ClassicPlan {
     }
 
     /// The rate asked for.
-    pub const fn rate(&self) -> Rate {
+    pub const fn rate(&self) -> FalsePositiveRate {
         self.rate
     }
 
@@ -108,7 +113,7 @@ impl ClassicPlan {
         self.bits
     }
 
-    /// The number of bits a key sets, from 1 to 64, and at most [`bits`](ClassicPlan::bits).
+    /// The number of bits a key sets, from 1 to 64, and at most [`bits`](ClassicParams::bits).
     ///
     /// A key whose hashes meet on the same bit sets fewer, but at least two if there are two hashes.
     pub const fn hashes(&self) -> u32 {
@@ -137,14 +142,14 @@ impl ClassicPlan {
     /// larger, in a half-full filter by about k²/6m of itself, so that it matters below some
     /// thousand bits (Bose et al., "On the false-positive rate of Bloom filters", 2008); that
     /// e^(−1/m) stands for 1 − 1/m; that the first two bits of a key never meet; and keys with
-    /// equal hashes, which [`new`](ClassicPlan::new) keeps below a tenth of the rate.
+    /// equal hashes, which [`new`](ClassicParams::new) keeps below a tenth of the rate.
     pub fn expected_rate(&self, items: u64) -> f64 {
         self.rate_at_fill(self.expected_fill(items))
     }
 
     /// The share of bits that are set once `items` distinct keys are in: 1 − e^(−k·items/m).
     ///
-    /// With the same neglects as [`expected_rate`](ClassicPlan::expected_rate).
+    /// With the same neglects as [`expected_rate`](ClassicParams::expected_rate).
     pub fn expected_fill(&self, items: u64) -> f64 {
         -(-(items as f64) * self.share_per_item()).exp_m1()
     }
@@ -153,7 +158,7 @@ impl ClassicPlan {
     /// −m/k · ln(1 − fill) (Swamidass and Baldi, "Mathematical correction for fingerprint
     /// similarity measures to improve chemical retrieval", 2007).
     ///
-    /// The inverse of [`expected_fill`](ClassicPlan::expected_fill). `None` if every bit is set:
+    /// The inverse of [`expected_fill`](ClassicParams::expected_fill). `None` if every bit is set:
     /// then the number is unknown, there being nothing left to count.
     pub fn estimated_items(&self, fill: f64) -> Option<u64> {
         if fill < 1.0 {

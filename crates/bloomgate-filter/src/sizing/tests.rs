@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn plan(items: u64, rate: f64) -> Plan {
-    Plan::new(items, Rate::new(rate).unwrap()).unwrap()
+fn plan(items: u64, rate: f64) -> BloomParams {
+    BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
 #[test]
@@ -16,22 +16,22 @@ fn c02_only_rates_between_0_and_1_are_accepted() {
             if value > 0.0 && value < 1.0 {
                 continue;
             }
-            let error = Rate::new(value).unwrap_err();
+            let error = FalsePositiveRate::new(value).unwrap_err();
             assert_eq!(error, Error::RateOutOfRange { value });
             assert!(error.to_string().contains("false_positive_rate"));
         }
     }
-    assert!(matches!(Rate::new(f64::NAN), Err(Error::RateOutOfRange { .. })));
+    assert!(matches!(FalsePositiveRate::new(f64::NAN), Err(Error::RateOutOfRange { .. })));
 }
 
 #[test]
 fn c02_rates_too_small_to_be_kept_are_refused_by_name() {
     for value in [5e-324, f64::MIN_POSITIVE, 1e-12, 0.999e-9] {
-        let error = Rate::new(value).unwrap_err();
+        let error = FalsePositiveRate::new(value).unwrap_err();
         assert_eq!(error, Error::RateTooSmall { value });
         assert!(error.to_string().contains("false_positive_rate"));
     }
-    assert_eq!(Rate::new(1e-9).unwrap().get(), 1e-9);
+    assert_eq!(FalsePositiveRate::new(1e-9).unwrap().get(), 1e-9);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn the_overhead_over_the_classic_formula_is_within_the_target() {
 #[test]
 fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
     for (items, rate) in [(u64::MAX, 0.01), (u64::MAX, 1e-9), (1 << 63, 0.001)] {
-        let error = Plan::new(items, Rate::new(rate).unwrap()).unwrap_err();
+        let error = BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap_err();
         let Error::TooLarge { bytes, .. } = error else { panic!("{error}") };
         assert!(bytes > isize::MAX as u128 && error.to_string().contains(&bytes.to_string()));
     }
@@ -103,7 +103,10 @@ fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
 #[test]
 fn c04_more_items_than_the_hash_can_tell_apart_are_refused() {
     let refused = |items, rate| {
-        matches!(Plan::new(items, Rate::new(rate).unwrap()), Err(Error::HashTooNarrow { .. }))
+        matches!(
+            BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()),
+            Err(Error::HashTooNarrow { .. })
+        )
     };
     assert!(refused(2_000_000_000, 1e-9));
     assert!(!refused(1_000_000_000, 1e-9));
@@ -143,7 +146,7 @@ proptest! {
     ) {
         prop_assume!((1e-9..1.0).contains(&rate));
         let items = mantissa >> exponent;
-        match Plan::new(items, Rate::new(rate).unwrap()) {
+        match BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()) {
             Ok(plan) => {
                 prop_assert!(plan.blocks() >= 1);
                 prop_assert_eq!(plan.bytes(), plan.blocks() * 64);

@@ -27,11 +27,11 @@ const ATTEMPTS: usize = 16;
 /// and waiting for the disk.
 ///
 /// ```
-/// use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Rate, Secret, snapshot};
+/// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret, snapshot};
 ///
 /// let secret = Secret::generate()?;
-/// let hasher = KeyedHasher::new(Hash::SipHash13, &secret, b"generation no. 1");
-/// let filter = BloomFilter::new(Plan::new(1_000, Rate::new(0.01)?)?, hasher)?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, b"generation no. 1");
+/// let filter = BloomFilter::new(BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?, hasher)?;
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let path = folder.path().join("filter.snapshot");
 /// snapshot::save(&filter, b"entry 1200", &path)?;

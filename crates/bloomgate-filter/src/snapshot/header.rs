@@ -7,9 +7,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::stream::{Source, TRAILER};
 use crate::error::Error;
-use crate::hash::Hash;
+use crate::hash::HashAlgorithm;
 use crate::membership::Family;
-use crate::sizing::Rate;
+use crate::sizing::FalsePositiveRate;
 
 mod shape;
 
@@ -62,16 +62,16 @@ mod at {
 /// What a snapshot says of itself.
 ///
 /// ```
-/// use bloomgate_filter::{ClassicBloom, ClassicPlan, Family, Hash, KeyedHasher, Rate, Secret};
+/// use bloomgate_filter::{ClassicBloom, ClassicParams, Family, HashAlgorithm, KeyedHasher, FalsePositiveRate, Secret};
 /// use bloomgate_filter::snapshot;
 ///
-/// let hasher = KeyedHasher::new(Hash::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let plan = ClassicPlan::new(10_000, Rate::new(0.001)?)?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
+/// let plan = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
 /// let mut bytes = Vec::new();
 /// snapshot::write(&ClassicBloom::new(plan, hasher)?, b"", &mut bytes)?;
 ///
 /// let header = snapshot::read_header(bytes.as_slice())?;
-/// assert_eq!((header.family(), header.hash()), (Family::Classic, Some(Hash::Xxh3)));
+/// assert_eq!((header.family(), header.hash()), (Family::Classic, Some(HashAlgorithm::Xxh3)));
 /// assert_eq!((header.planned_items(), header.items()), (Some(10_000), 0));
 /// assert_eq!(header.total_bytes(), bytes.len() as u64);
 /// # Ok::<(), bloomgate_filter::Error>(())
@@ -96,7 +96,7 @@ impl Header {
     }
 
     /// The hash that places keys; `None` for the exact families, which hold the keys themselves.
-    pub fn hash(&self) -> Option<Hash> {
+    pub fn hash(&self) -> Option<HashAlgorithm> {
         self.shape.hashed_by().map(|hashed_by| hashed_by.hash)
     }
 
@@ -117,7 +117,7 @@ impl Header {
     }
 
     /// The false-positive rate that the set was planned for; `None` for the exact families.
-    pub fn rate(&self) -> Option<Rate> {
+    pub fn rate(&self) -> Option<FalsePositiveRate> {
         self.shape.planned().map(|(_, rate)| rate)
     }
 

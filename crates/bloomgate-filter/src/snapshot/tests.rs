@@ -1,25 +1,27 @@
 //! Tests of the trip there and back, for every size.
 
 use super::*;
-use crate::hash::{Hash, KeyedHasher};
-use crate::sizing::{ClassicPlan, Plan, Rate};
+use crate::hash::{HashAlgorithm, KeyedHasher};
+use crate::sizing::{BloomParams, ClassicParams, FalsePositiveRate};
 
 fn secret() -> Secret {
     Secret::new(&[7; 32]).unwrap()
 }
 
-fn hasher(hash: Hash) -> KeyedHasher {
+fn hasher(hash: HashAlgorithm) -> KeyedHasher {
     KeyedHasher::new(hash, &secret(), b"generation no. 1")
 }
 
-fn bloom(blocks: u64, hash: Hash) -> BloomFilter {
-    let plan = Plan::stored(blocks * 40, Rate::new(0.01).unwrap(), blocks).unwrap();
+fn bloom(blocks: u64, hash: HashAlgorithm) -> BloomFilter {
+    let plan =
+        BloomParams::stored(blocks * 40, FalsePositiveRate::new(0.01).unwrap(), blocks).unwrap();
     BloomFilter::new(plan, hasher(hash)).unwrap()
 }
 
-fn classic(bits: u64, hash: Hash) -> ClassicBloom {
+fn classic(bits: u64, hash: HashAlgorithm) -> ClassicBloom {
     let hashes = bits.min(7) as u32;
-    let plan = ClassicPlan::stored(bits, Rate::new(0.01).unwrap(), bits, hashes).unwrap();
+    let plan =
+        ClassicParams::stored(bits, FalsePositiveRate::new(0.01).unwrap(), bits, hashes).unwrap();
     // As a plan can't ask for a number of bits, a filter of that many is made as a stored one is.
     let words = vec![0; plan.words() as usize];
     ClassicBloom::from_words(plan, hasher(hash), 0, words).unwrap()
@@ -68,25 +70,25 @@ fn goes_there_and_back<S: Persist + Membership>(set: &S, keys: u64) {
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
 fn a_bloom_filter_of_any_size_comes_back_as_it_was() {
-    for hash in Hash::ALL {
+    for hash in HashAlgorithm::ALL {
         for blocks in (1..=65).chain([1023, 1024, 1025, 3000]) {
             goes_there_and_back(&bloom(blocks, hash), blocks * 3);
         }
     }
-    goes_there_and_back(&bloom(5, Hash::Xxh3), 0);
+    goes_there_and_back(&bloom(5, HashAlgorithm::Xxh3), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
 fn a_classic_filter_of_any_size_comes_back_as_it_was() {
     for bits in 1..=2049 {
-        goes_there_and_back(&classic(bits, Hash::ALL[bits as usize % 3]), bits / 8 + 1);
+        goes_there_and_back(&classic(bits, HashAlgorithm::ALL[bits as usize % 3]), bits / 8 + 1);
     }
     // Around one piece of reading, and beyond some.
     for bits in [524_287, 524_288, 524_289, 1_048_583, 2_000_003] {
-        goes_there_and_back(&classic(bits, Hash::Xxh3), 1000);
+        goes_there_and_back(&classic(bits, HashAlgorithm::Xxh3), 1000);
     }
-    goes_there_and_back(&classic(77, Hash::SipHash13), 0);
+    goes_there_and_back(&classic(77, HashAlgorithm::SipHash13), 0);
 }
 
 #[test]
@@ -168,7 +170,7 @@ fn the_exact_families_need_no_secret() {
 
 #[test]
 fn a_set_that_was_read_can_be_merged_with_the_one_that_was_written() {
-    let (one, other) = (bloom(3, Hash::Aes128), bloom(3, Hash::Aes128));
+    let (one, other) = (bloom(3, HashAlgorithm::Aes128), bloom(3, HashAlgorithm::Aes128));
     one.insert(b"one");
     other.insert(b"other");
     let bytes = written(&other);
@@ -180,7 +182,7 @@ fn a_set_that_was_read_can_be_merged_with_the_one_that_was_written() {
 
 #[test]
 fn a_position_of_4096_bytes_is_carried_and_one_byte_more_is_refused() {
-    let set = bloom(1, Hash::Xxh3);
+    let set = bloom(1, HashAlgorithm::Xxh3);
     let position: Vec<u8> = (0..MOST_POSITION_BYTES + 1).map(|at| at as u8).collect();
     let (_, longest) = position.split_first().unwrap();
     let mut bytes = Vec::new();
@@ -206,7 +208,7 @@ impl Read for Trickle<'_> {
 
 #[test]
 fn a_reader_may_give_the_bytes_in_any_pieces() {
-    let set = classic(10_001, Hash::SipHash13);
+    let set = classic(10_001, HashAlgorithm::SipHash13);
     set.insert(b"present");
     let bytes = written(&set);
     let trickle = Trickle(&bytes, 0);
@@ -232,7 +234,7 @@ impl Write for Full {
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
 fn a_writer_that_fails_at_whatever_byte_is_an_error() {
-    let set = classic(1_000, Hash::SipHash13);
+    let set = classic(1_000, HashAlgorithm::SipHash13);
     let length = written(&set).len();
     for room in 0..length {
         let failed = write(&set, b"position", Full(room));
@@ -245,7 +247,7 @@ fn a_writer_that_fails_at_whatever_byte_is_an_error() {
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
 fn a_reader_that_fails_is_an_error_and_not_the_end() {
-    let bytes = written(&bloom(2, Hash::Xxh3));
+    let bytes = written(&bloom(2, HashAlgorithm::Xxh3));
     struct Broken;
     impl Read for Broken {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
@@ -261,7 +263,7 @@ fn a_reader_that_fails_is_an_error_and_not_the_end() {
 
 #[test]
 fn debug_tells_neither_the_position_nor_a_key() {
-    let bytes = written(&bloom(1, Hash::Xxh3));
+    let bytes = written(&bloom(1, HashAlgorithm::Xxh3));
     let loaded = read(bytes.as_slice(), bytes.len() as u64, Some(&secret())).unwrap();
     let text = format!("{loaded:?}");
     assert!(text.contains("position_bytes: 8") && text.contains("redacted"), "{text}");

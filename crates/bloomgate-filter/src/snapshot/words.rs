@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::hash::KeyedHasher;
 use crate::layout::BLOCK_BYTES;
 use crate::room::room_for;
-use crate::sizing::{ClassicPlan, Plan};
+use crate::sizing::{BloomParams, ClassicParams};
 
 pub(super) fn write_bloom<W: Write>(
     filter: &BloomFilter,
@@ -32,7 +32,7 @@ pub(super) fn write_bloom<W: Write>(
 }
 
 pub(super) fn read_bloom<R: Read>(
-    plan: Plan,
+    plan: BloomParams,
     hasher: KeyedHasher,
     items: u64,
     body: Body<R>,
@@ -65,7 +65,7 @@ pub(super) fn write_classic<W: Write>(
 }
 
 pub(super) fn read_classic<R: Read>(
-    plan: ClassicPlan,
+    plan: ClassicParams,
     hasher: KeyedHasher,
     items: u64,
     body: Body<R>,

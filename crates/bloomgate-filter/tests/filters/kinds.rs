@@ -1,37 +1,41 @@
 //! The Bloom filters that the tests here share: every hash, and the classic one.
 
 use bloomgate_filter::{
-    BloomFilter, ClassicBloom, ClassicPlan, Hash, KeyedHasher, Membership, Plan, Rate, Secret,
+    BloomFilter, BloomParams, ClassicBloom, ClassicParams, FalsePositiveRate, HashAlgorithm,
+    KeyedHasher, Membership, Secret,
 };
 
 /// A fixed secret: every run of a test is the same run.
-fn hasher(hash: Hash) -> KeyedHasher {
+fn hasher(hash: HashAlgorithm) -> KeyedHasher {
     KeyedHasher::new(hash, &Secret::new(&[3; 32]).unwrap(), &[4; 16])
 }
 
 /// A filter of a kind, and the rate that its own model expects once it is full.
 pub(crate) type Build = fn(u64, f64) -> (Box<dyn Membership>, f64);
 
-fn bloom(hash: Hash, items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
-    let plan = Plan::new(items, Rate::new(rate).unwrap()).unwrap();
+fn bloom(hash: HashAlgorithm, items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
+    let plan = BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap();
     (Box::new(BloomFilter::new(plan, hasher(hash)).unwrap()), plan.expected_rate(items))
 }
 
 pub(crate) fn aes(items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
-    bloom(Hash::Aes128, items, rate)
+    bloom(HashAlgorithm::Aes128, items, rate)
 }
 
 pub(crate) fn xxh3(items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
-    bloom(Hash::Xxh3, items, rate)
+    bloom(HashAlgorithm::Xxh3, items, rate)
 }
 
 pub(crate) fn siphash(items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
-    bloom(Hash::SipHash13, items, rate)
+    bloom(HashAlgorithm::SipHash13, items, rate)
 }
 
 pub(crate) fn classic(items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
-    let plan = ClassicPlan::new(items, Rate::new(rate).unwrap()).unwrap();
-    (Box::new(ClassicBloom::new(plan, hasher(Hash::Aes128)).unwrap()), plan.expected_rate(items))
+    let plan = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap();
+    (
+        Box::new(ClassicBloom::new(plan, hasher(HashAlgorithm::Aes128)).unwrap()),
+        plan.expected_rate(items),
+    )
 }
 
 pub(crate) const EVERY_KIND: [Build; 4] = [aes, xxh3, siphash, classic];

@@ -6,7 +6,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use bloomgate_filter::{BloomFilter, Hash, KeyedHasher, Plan, Rate, Secret};
+use bloomgate_filter::{
+    BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+};
 use flate2::read::GzDecoder;
 
 use crate::kinds::{Build, EVERY_KIND, aes, classic, passing, siphash, xxh3};
@@ -250,8 +252,8 @@ fn c05_real_names_pass_at_the_rate_asked_for() {
 #[test]
 fn c57_a_thousand_keys_that_pass_an_attackers_filter_pass_ours_at_the_rate() {
     const ITEMS: u64 = 100_000;
-    for hash in Hash::ALL {
-        let plan = Plan::new(ITEMS, Rate::new(0.01).unwrap()).unwrap();
+    for hash in HashAlgorithm::ALL {
+        let plan = BloomParams::new(ITEMS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
         let filter = |secret: &Secret, nonce: &[u8; 16]| {
             let filter = BloomFilter::new(plan, KeyedHasher::new(hash, secret, nonce)).unwrap();
             (0..ITEMS).for_each(|n| _ = filter.insert(&n.to_le_bytes()));

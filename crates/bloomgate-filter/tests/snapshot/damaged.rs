@@ -1,6 +1,6 @@
 //! Damage of every kind is found: nothing is ever answered from a set that is not as it was.
 
-use bloomgate_filter::{Error, Hash, Secret, snapshot};
+use bloomgate_filter::{Error, HashAlgorithm, Secret, snapshot};
 
 use crate::forge::{self, with};
 use crate::sets::{bloom, error_of, keys, read, secret, snapshots, write};
@@ -50,7 +50,7 @@ fn c08_a_byte_after_the_end_is_an_error_whether_it_was_announced_or_not() {
 
 #[test]
 fn c08_another_version_is_refused_by_its_number() {
-    let whole = write(&bloom(Hash::Xxh3));
+    let whole = write(&bloom(HashAlgorithm::Xxh3));
     for version in [0, 2, 0x0100, u16::MAX] {
         let other = with(&whole, forge::VERSION, &version.to_le_bytes());
         assert_eq!(error_of(&other), Error::SnapshotVersion { version });
@@ -61,7 +61,7 @@ fn c08_another_version_is_refused_by_its_number() {
 
 #[test]
 fn c08_a_count_that_was_set_to_zero_is_damage_and_no_forged_count_hides_a_key() {
-    let whole = write(&bloom(Hash::Xxh3));
+    let whole = write(&bloom(HashAlgorithm::Xxh3));
     let mut zeroed = whole.clone();
     zeroed[forge::ITEMS..forge::ITEMS + 8].fill(0);
     assert_eq!(error_of(&zeroed), Error::SnapshotHeaderDamaged);
@@ -75,9 +75,9 @@ fn c08_a_count_that_was_set_to_zero_is_damage_and_no_forged_count_hides_a_key() 
 
 #[test]
 fn c08_another_hash_is_damage_and_an_unknown_one_is_refused_by_its_number() {
-    let whole = write(&bloom(Hash::Xxh3));
+    let whole = write(&bloom(HashAlgorithm::Xxh3));
     let mut other = whole.clone();
-    other[forge::HASH] = Hash::SipHash13.id();
+    other[forge::HASH] = HashAlgorithm::SipHash13.id();
     assert_eq!(error_of(&other), Error::SnapshotHeaderDamaged);
     for id in [0, 4, 255] {
         let unknown = with(&whole, forge::HASH, &[id]);
@@ -87,7 +87,7 @@ fn c08_another_hash_is_damage_and_an_unknown_one_is_refused_by_its_number() {
 
 #[test]
 fn c08_another_secret_or_none_is_refused() {
-    let whole = write(&bloom(Hash::Aes128));
+    let whole = write(&bloom(HashAlgorithm::Aes128));
     let length = whole.len() as u64;
     let other = Secret::new(&[8; 32]).unwrap();
     let differs = snapshot::read(whole.as_slice(), length, Some(&other));
@@ -100,7 +100,7 @@ fn c08_another_secret_or_none_is_refused() {
 
 #[test]
 fn c08_a_file_that_went_through_a_text_conversion_is_no_snapshot() {
-    let whole = write(&bloom(Hash::Xxh3));
+    let whole = write(&bloom(HashAlgorithm::Xxh3));
     let text = String::from_utf8_lossy(&whole).into_owned();
     let to_unix: Vec<u8> = whole
         .iter()

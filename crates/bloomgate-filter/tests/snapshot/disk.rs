@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use bloomgate_filter::{
-    Bitmap, BloomFilter, ClassicBloom, ClassicPlan, Error, ExactSet, Hash, Membership, Plan, Rate,
-    snapshot,
+    Bitmap, BloomFilter, BloomParams, ClassicBloom, ClassicParams, Error, ExactSet,
+    FalsePositiveRate, HashAlgorithm, Membership, snapshot,
 };
 use tempfile::TempDir;
 
@@ -22,8 +22,8 @@ fn names(folder: &TempDir) -> Vec<String> {
 fn a_file_is_saved_inspected_loaded_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
-    snapshot::save(&bloom(Hash::Xxh3), b"first", &path).unwrap();
-    snapshot::save(&classic(Hash::Xxh3), b"second", &path).unwrap();
+    snapshot::save(&bloom(HashAlgorithm::Xxh3), b"first", &path).unwrap();
+    snapshot::save(&classic(HashAlgorithm::Xxh3), b"second", &path).unwrap();
     assert_eq!(names(&folder), ["set"]);
 
     let header = snapshot::inspect(&path).unwrap();
@@ -44,14 +44,14 @@ fn c57_only_its_owner_may_read_a_file() {
     let path = folder.path().join("set");
     fs::write(&path, "readable by all").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    snapshot::save(&bloom(Hash::Xxh3), b"", &path).unwrap();
+    snapshot::save(&bloom(HashAlgorithm::Xxh3), b"", &path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn a_place_that_can_not_be_written_is_an_error_and_nothing_is_left_behind() {
     let folder = tempfile::tempdir().unwrap();
-    let set = bloom(Hash::Xxh3);
+    let set = bloom(HashAlgorithm::Xxh3);
     let kind_of = |failed: Result<(), Error>| match failed {
         Err(Error::Io { kind, .. }) => kind,
         other => unreachable!("{other:?}"),
@@ -79,7 +79,7 @@ fn a_place_that_can_not_be_written_is_an_error_and_nothing_is_left_behind() {
 #[test]
 fn a_full_disk_is_an_error() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let failed = snapshot::write(&bloom(Hash::Xxh3), b"", full);
+    let failed = snapshot::write(&bloom(HashAlgorithm::Xxh3), b"", full);
     assert!(matches!(failed, Err(Error::Io { kind: ErrorKind::StorageFull, .. })), "{failed:?}");
 }
 
@@ -87,8 +87,8 @@ fn a_full_disk_is_an_error() {
 fn a_position_that_is_too_long_leaves_the_old_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
-    snapshot::save(&bloom(Hash::Xxh3), b"old", &path).unwrap();
-    let refused = snapshot::save(&bloom(Hash::Xxh3), &[0; 5000], &path);
+    snapshot::save(&bloom(HashAlgorithm::Xxh3), b"old", &path).unwrap();
+    let refused = snapshot::save(&bloom(HashAlgorithm::Xxh3), &[0; 5000], &path);
     assert_eq!(refused, Err(Error::PositionTooLong { bytes: 5000 }));
     assert_eq!(snapshot::inspect(&path).unwrap().position(), b"old");
     assert_eq!(names(&folder), ["set"]);
@@ -98,7 +98,7 @@ fn a_position_that_is_too_long_leaves_the_old_file() {
 fn c08_a_file_of_another_length_is_refused_by_a_look_at_its_header() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
-    snapshot::save(&bloom(Hash::Xxh3), b"", &path).unwrap();
+    snapshot::save(&bloom(HashAlgorithm::Xxh3), b"", &path).unwrap();
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     assert!(matches!(snapshot::inspect(&path), Err(Error::SnapshotTruncated { .. })));
@@ -110,7 +110,7 @@ fn c08_a_file_of_another_length_is_refused_by_a_look_at_its_header() {
 fn savers_and_loaders_at_once_see_whole_files_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
-    let (one, other) = (bloom(Hash::Xxh3), classic(Hash::SipHash13));
+    let (one, other) = (bloom(HashAlgorithm::Xxh3), classic(HashAlgorithm::SipHash13));
     snapshot::save(&one, b"", &path).unwrap();
     thread::scope(|threads| {
         for _ in 0..2 {
@@ -154,11 +154,11 @@ fn inserts_go_on<S: snapshot::Persist + Membership>(set: &S, keys: u64) {
 
 #[test]
 fn what_was_inserted_before_a_save_is_in_it_though_others_go_on_inserting() {
-    let (keys, rate) = (200_000, Rate::new(0.001).unwrap());
-    let bloom = Plan::new(keys, rate).unwrap();
-    inserts_go_on(&BloomFilter::new(bloom, hasher(Hash::Xxh3)).unwrap(), keys);
-    let classic = ClassicPlan::new(keys, rate).unwrap();
-    inserts_go_on(&ClassicBloom::new(classic, hasher(Hash::Xxh3)).unwrap(), keys);
+    let (keys, rate) = (200_000, FalsePositiveRate::new(0.001).unwrap());
+    let bloom = BloomParams::new(keys, rate).unwrap();
+    inserts_go_on(&BloomFilter::new(bloom, hasher(HashAlgorithm::Xxh3)).unwrap(), keys);
+    let classic = ClassicParams::new(keys, rate).unwrap();
+    inserts_go_on(&ClassicBloom::new(classic, hasher(HashAlgorithm::Xxh3)).unwrap(), keys);
     inserts_go_on(&Bitmap::new(), keys);
     inserts_go_on(&ExactSet::new(), keys / 10);
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use bloomgate_filter::snapshot;
 use bloomgate_filter::{
-    Bitmap, BloomFilter, ClassicBloom, ClassicPlan, Error, ExactSet, Family, Hash, Plan, Rate,
+    Bitmap, BloomFilter, BloomParams, ClassicBloom, ClassicParams, Error, ExactSet,
+    FalsePositiveRate, Family, HashAlgorithm,
 };
 
 use crate::forge;
@@ -193,7 +194,7 @@ fn check(bytes: &[u8], length: u64) -> String {
     assert!(again == bytes, "{header:?} is written differently");
 
     for figure in
-        [stats.fill_ratio, stats.present_false_positive_rate, stats.expected_false_positive_rate]
+        [stats.fill_ratio, stats.current_false_positive_rate, stats.expected_false_positive_rate]
     {
         assert!((0.0..=1.0).contains(&figure), "{stats:?}");
     }
@@ -248,10 +249,12 @@ fn deep_c10_five_minutes_of_changed_snapshots_are_read_or_refused() {
 
 #[test]
 fn c10_reading_a_large_filter_takes_its_size_once() {
-    let rate = Rate::new(0.001).unwrap();
-    let bloom = BloomFilter::new(Plan::new(1 << 20, rate).unwrap(), hasher(Hash::Xxh3)).unwrap();
-    let classic = ClassicPlan::new(1 << 20, rate).unwrap();
-    let classic = ClassicBloom::new(classic, hasher(Hash::Xxh3)).unwrap();
+    let rate = FalsePositiveRate::new(0.001).unwrap();
+    let bloom =
+        BloomFilter::new(BloomParams::new(1 << 20, rate).unwrap(), hasher(HashAlgorithm::Xxh3))
+            .unwrap();
+    let classic = ClassicParams::new(1 << 20, rate).unwrap();
+    let classic = ClassicBloom::new(classic, hasher(HashAlgorithm::Xxh3)).unwrap();
     let secret = secret();
     for mut bytes in [write(&bloom), write(&classic)] {
         let size = bytes.len() as u64;

@@ -48,12 +48,12 @@ const CHILD_WRITES: &str = "BLOOMGATE_SNAPSHOT_CHILD_WRITES";
 
 #[test]
 fn c07_a_snapshot_of_another_process_denies_none_of_10000_keys() {
-    use bloomgate_filter::{BloomFilter, Hash, Plan, Rate};
+    use bloomgate_filter::{BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm};
 
     let keys = || (0..10_000_u64).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
     if let Some(path) = std::env::var_os(CHILD_WRITES) {
-        let plan = Plan::new(10_000, Rate::new(0.01).unwrap()).unwrap();
-        let filter = BloomFilter::new(plan, crate::sets::hasher(Hash::Aes128)).unwrap();
+        let plan = BloomParams::new(10_000, FalsePositiveRate::new(0.01).unwrap()).unwrap();
+        let filter = BloomFilter::new(plan, crate::sets::hasher(HashAlgorithm::Aes128)).unwrap();
         keys().for_each(|key| _ = filter.insert(&key));
         snapshot::save(&filter, b"", path).unwrap();
         return;

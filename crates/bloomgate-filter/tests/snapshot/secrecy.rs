@@ -1,6 +1,6 @@
 //! What a snapshot must not tell.
 
-use bloomgate_filter::{Hash, snapshot};
+use bloomgate_filter::{HashAlgorithm, snapshot};
 use hkdf::Hkdf;
 use sha2::Sha256;
 
@@ -18,7 +18,7 @@ fn c57_neither_the_secret_nor_a_key_derived_from_it_is_in_a_snapshot() {
             assert!(!holds(&bytes, part), "{name}");
         }
     }
-    for hash in Hash::ALL {
+    for hash in HashAlgorithm::ALL {
         // As `hash.rs` specifies it, for the longest of the keys, which begins as a shorter one does.
         let info = format!("bloomgate generation key v1 {}", hash.name());
         let mut key = [0; 192];

@@ -2,8 +2,8 @@
 
 use bloomgate_filter::snapshot::{self, Loaded};
 use bloomgate_filter::{
-    Bitmap, BloomFilter, ClassicBloom, ClassicPlan, Error, ExactSet, Hash, KeyedHasher, Membership,
-    Plan, Rate, Secret,
+    Bitmap, BloomFilter, BloomParams, ClassicBloom, ClassicParams, Error, ExactSet,
+    FalsePositiveRate, HashAlgorithm, KeyedHasher, Membership, Secret,
 };
 
 /// What each small set holds so many keys of.
@@ -16,18 +16,18 @@ pub(crate) fn secret() -> Secret {
     Secret::new(&SECRET).unwrap()
 }
 
-pub(crate) fn hasher(hash: Hash) -> KeyedHasher {
+pub(crate) fn hasher(hash: HashAlgorithm) -> KeyedHasher {
     KeyedHasher::new(hash, &secret(), b"generation no. 1")
 }
 
-pub(crate) fn bloom(hash: Hash) -> BloomFilter {
-    let plan = Plan::new(KEYS, Rate::new(0.01).unwrap()).unwrap();
+pub(crate) fn bloom(hash: HashAlgorithm) -> BloomFilter {
+    let plan = BloomParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
     filled(BloomFilter::new(plan, hasher(hash)).unwrap())
 }
 
 /// 959 bits, so that the last word has a spare one.
-pub(crate) fn classic(hash: Hash) -> ClassicBloom {
-    let plan = ClassicPlan::new(KEYS, Rate::new(0.01).unwrap()).unwrap();
+pub(crate) fn classic(hash: HashAlgorithm) -> ClassicBloom {
+    let plan = ClassicParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
     filled(ClassicBloom::new(plan, hasher(hash)).unwrap())
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn write(set: &impl snapshot::Persist) -> Vec<u8> {
 /// A snapshot of each kind: its name, and its bytes.
 pub(crate) fn snapshots() -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
-    for hash in Hash::ALL {
+    for hash in HashAlgorithm::ALL {
         all.push((format!("bloom-{}", hash.name()), write(&bloom(hash))));
         all.push((format!("classic-{}", hash.name()), write(&classic(hash))));
     }

@@ -1,6 +1,6 @@
 //! Which gate the user asked for.
 
-use bloomgate_filter::{Family, Hash, Plan, Rate};
+use bloomgate_filter::{BloomParams, FalsePositiveRate, Family, HashAlgorithm};
 
 use crate::error::Error;
 
@@ -43,7 +43,7 @@ pub struct Gate {
     family: Family,
     items: Option<u64>,
     rate: Option<f64>,
-    hash: Option<Hash>,
+    hash: Option<HashAlgorithm>,
     forced_open: bool,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct GateSettings {
 /// What each generation is to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum FilterSettings {
-    Bloom { capacity: Capacity, rate: Rate, hash: Hash },
+    Bloom { capacity: Capacity, rate: FalsePositiveRate, hash: HashAlgorithm },
     Bitmap,
     Exact,
 }
@@ -109,11 +109,11 @@ impl Gate {
         self
     }
 
-    /// The keyed hash of a Bloom filter. [`Hash::SipHash13`] is the better choice on processors
-    /// without AES instructions. [`Hash::Xxh3`] is the fastest and makes no claim against
+    /// The keyed hash of a Bloom filter. [`HashAlgorithm::SipHash13`] is the better choice on processors
+    /// without AES instructions. [`HashAlgorithm::Xxh3`] is the fastest and makes no claim against
     /// adversaries: for key spaces that strangers can't choose from.
     #[must_use]
-    pub fn hash(mut self, hash: Hash) -> Self {
+    pub fn hash(mut self, hash: HashAlgorithm) -> Self {
         self.hash = Some(hash);
         self
     }
@@ -135,16 +135,16 @@ impl Gate {
 
     fn bloom_filter(&self) -> Result<FilterSettings, Error> {
         let refused = |e: bloomgate_filter::Error| Error::Filter(e.into());
-        let rate = Rate::new(self.rate.unwrap_or(0.001)).map_err(refused)?;
+        let rate = FalsePositiveRate::new(self.rate.unwrap_or(0.001)).map_err(refused)?;
         let capacity = match self.items {
             None => Capacity::Counted,
             Some(items) => {
                 // A plan that can't be made is refused now, not when the table has been read.
-                Plan::new(items, rate).map_err(refused)?;
+                BloomParams::new(items, rate).map_err(refused)?;
                 Capacity::Fixed(items)
             }
         };
-        let hash = self.hash.unwrap_or(Hash::Aes128);
+        let hash = self.hash.unwrap_or(HashAlgorithm::Aes128);
         Ok(FilterSettings::Bloom { capacity, rate, hash })
     }
 

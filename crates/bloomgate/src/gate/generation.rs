@@ -1,7 +1,8 @@
 //! One build of the filter.
 
 use bloomgate_filter::{
-    Bitmap, BloomFilter, ExactSet, Family, Hash, KeyedHasher, Membership, Plan, Secret, Stats,
+    Bitmap, BloomFilter, BloomParams, ExactSet, Family, HashAlgorithm, KeyedHasher, Membership,
+    Secret, Stats,
 };
 
 use crate::error::Error;
@@ -9,7 +10,7 @@ use crate::error::Error;
 /// What a generation is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Blueprint {
-    Bloom(Plan, Hash),
+    Bloom(BloomParams, HashAlgorithm),
     Bitmap,
     Exact,
 }

@@ -216,7 +216,7 @@ impl LiveGate {
     /// without one.
     pub(crate) fn present_rate(&self) -> f64 {
         let view = self.view.load();
-        view.serving.as_ref().map_or(0.0, |serving| serving.stats().present_false_positive_rate)
+        view.serving.as_ref().map_or(0.0, |serving| serving.stats().current_false_positive_rate)
     }
 
     /// Replaces the view; the caller holds the evidence, so that replacements don't cross.

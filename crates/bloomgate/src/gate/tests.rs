@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use bloomgate_filter::{Hash, Plan};
+use bloomgate_filter::{BloomParams, HashAlgorithm};
 
 use super::*;
 
@@ -16,8 +16,8 @@ fn key(id: i64) -> KeyBytes {
 }
 
 fn blueprint() -> Blueprint {
-    let rate = bloomgate_filter::Rate::new(0.001).unwrap();
-    Blueprint::Bloom(Plan::new(1_000, rate).unwrap(), Hash::SipHash13)
+    let rate = bloomgate_filter::FalsePositiveRate::new(0.001).unwrap();
+    Blueprint::Bloom(BloomParams::new(1_000, rate).unwrap(), HashAlgorithm::SipHash13)
 }
 
 fn gate_of(forced_open: bool) -> Arc<LiveGate> {

@@ -317,9 +317,9 @@ impl<K: Key, V: Value> Guard<K, V> {
                 expected_false_positive_rate: stats
                     .as_ref()
                     .map_or(0.0, |stats| stats.expected_false_positive_rate),
-                present_false_positive_rate: stats
+                current_false_positive_rate: stats
                     .as_ref()
-                    .map_or(0.0, |stats| stats.present_false_positive_rate),
+                    .map_or(0.0, |stats| stats.current_false_positive_rate),
                 bytes: stats.as_ref().map_or(0, |stats| stats.bytes),
                 building: building.is_some(),
             },

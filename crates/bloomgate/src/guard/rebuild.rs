@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bloomgate_filter::Plan;
+use bloomgate_filter::BloomParams;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::near::Near;
@@ -207,7 +207,7 @@ impl Builder {
         if counted > capacity {
             tracing::warn!(counted, capacity, "the gate is sized for fewer ids than there are");
         }
-        let plan = Plan::new(capacity, rate).map_err(|error| Error::Filter(error.into()))?;
+        let plan = BloomParams::new(capacity, rate).map_err(|error| Error::Filter(error.into()))?;
         Ok(Blueprint::Bloom(plan, hash))
     }
 

@@ -64,7 +64,7 @@ pub struct GateStatus {
     /// False-positive rate to expect at capacity, 0 to 1.
     pub expected_false_positive_rate: f64,
     /// False-positive rate to expect at the present fill, 0 to 1.
-    pub present_false_positive_rate: f64,
+    pub current_false_positive_rate: f64,
     /// Memory of the filter, in bytes.
     pub bytes: u64,
     /// True while another generation is being filled.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chance::{bound, chi_square};
-use crate::hash::{Hash, KeyedHasher, Secret};
+use crate::hash::{HashAlgorithm, KeyedHasher, Secret};
 
 fn hash(block: u64, bits: u64) -> KeyHash {
     KeyHash { block, bits }
@@ -11,7 +11,7 @@ fn hash(block: u64, bits: u64) -> KeyHash {
 /// Hashes of consecutive integers under either algorithm.
 fn hashes(count: u64) -> impl Iterator<Item = KeyHash> {
     let secret = Secret::new(&[5; 32]).unwrap();
-    [Hash::SipHash13, Hash::Xxh3].into_iter().flat_map(move |algorithm| {
+    [HashAlgorithm::SipHash13, HashAlgorithm::Xxh3].into_iter().flat_map(move |algorithm| {
         let hasher = KeyedHasher::new(algorithm, &secret, &[9; 16]);
         (0..count).map(move |key| hasher.hash(&key.to_le_bytes()))
     })

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn plan(items: u64, rate: f64) -> ClassicPlan {
-    ClassicPlan::new(items, Rate::new(rate).unwrap()).unwrap()
+fn plan(items: u64, rate: f64) -> ClassicParams {
+    ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
 /// The formula worked out apart, to fifty digits.
@@ -35,7 +35,7 @@ fn the_expected_rate_is_that_of_the_textbook() {
     assert!((million.expected_rate(1_000_000) - 0.010_039_214_559).abs() < 1e-12);
     let large = plan(100_000_000, 0.001);
     assert!((large.expected_rate(100_000_000) - 0.001_000_024_925).abs() < 1e-12);
-    let seven = ClassicPlan::stored(large.items(), large.rate(), large.bits(), 7).unwrap();
+    let seven = ClassicParams::stored(large.items(), large.rate(), large.bits(), 7).unwrap();
     assert!((seven.expected_rate(100_000_000) - 0.001_264_140_185).abs() < 1e-12);
 }
 
@@ -61,7 +61,7 @@ fn c02_a_rate_next_to_1_gives_a_small_filter() {
 #[test]
 fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
     for (items, rate) in [(u64::MAX, 0.01), (u64::MAX, 1e-9), (1 << 63, 0.001)] {
-        let error = ClassicPlan::new(items, Rate::new(rate).unwrap()).unwrap_err();
+        let error = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap_err();
         let Error::TooLarge { bytes, .. } = error else { panic!("{error}") };
         let needed = items as f64 * -rate.ln() / LN_2.powi(2) / 8.0;
         assert!((bytes as f64 / needed - 1.0).abs() < 1e-9 && bytes > isize::MAX as u128);
@@ -71,7 +71,7 @@ fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
 #[test]
 fn c04_more_items_than_the_hash_can_tell_apart_are_refused() {
     let refused = |items, rate| {
-        let plan = ClassicPlan::new(items, Rate::new(rate).unwrap());
+        let plan = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap());
         matches!(plan, Err(Error::HashTooNarrow { .. }))
     };
     assert!(refused(2_000_000_000, 1e-9));
@@ -114,7 +114,9 @@ fn c06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
 
 #[test]
 fn c10_a_stored_plan_that_no_filter_can_have_is_refused() {
-    let stored = |bits, hashes| ClassicPlan::stored(5, Rate::new(0.01).unwrap(), bits, hashes);
+    let stored = |bits, hashes| {
+        ClassicParams::stored(5, FalsePositiveRate::new(0.01).unwrap(), bits, hashes)
+    };
     for (bits, hashes) in [(0, 0), (0, 1), (1, 0), (1, 2), (100, 65), (100, u32::MAX)] {
         assert_eq!(stored(bits, hashes), None, "{bits} {hashes}");
     }
@@ -123,7 +125,7 @@ fn c10_a_stored_plan_that_no_filter_can_have_is_refused() {
         assert_eq!((plan.bits(), plan.hashes(), plan.items()), (bits, hashes, 5));
     }
     let plan = plan(1_000, 0.001);
-    let again = ClassicPlan::stored(plan.items(), plan.rate(), plan.bits(), plan.hashes());
+    let again = ClassicParams::stored(plan.items(), plan.rate(), plan.bits(), plan.hashes());
     assert_eq!(again, Some(plan));
 }
 
@@ -136,7 +138,7 @@ proptest! {
     ) {
         prop_assume!((1e-9..1.0).contains(&rate));
         let items = mantissa >> exponent;
-        match ClassicPlan::new(items, Rate::new(rate).unwrap()) {
+        match ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()) {
             Ok(plan) => {
                 prop_assert!((1..=64).contains(&plan.hashes()));
                 prop_assert!(u64::from(plan.hashes()) <= plan.bits());

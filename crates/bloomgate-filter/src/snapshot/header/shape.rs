@@ -2,16 +2,16 @@
 
 use super::{FIXED, at, field, invalid};
 use crate::error::Error;
-use crate::hash::{Hash, KeyedHasher, Secret};
+use crate::hash::{HashAlgorithm, KeyedHasher, Secret};
 use crate::membership::Family;
-use crate::sizing::{ClassicPlan, Plan, Rate};
+use crate::sizing::{BloomParams, ClassicParams, FalsePositiveRate};
 use crate::snapshot::{chunks, keys};
 
 /// A set without its keys.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::snapshot) enum Shape {
-    Bloom(Plan, HashedBy),
-    Classic(ClassicPlan, HashedBy),
+    Bloom(BloomParams, HashedBy),
+    Classic(ClassicParams, HashedBy),
     Bitmap { chunks: u64, foreign_keys: bool },
     Exact { keys: u64 },
 }
@@ -19,7 +19,7 @@ pub(in crate::snapshot) enum Shape {
 /// What a hasher is made of, but for the secret.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::snapshot) struct HashedBy {
-    pub(super) hash: Hash,
+    pub(super) hash: HashAlgorithm,
     pub(super) secret_fingerprint: [u8; 8],
     pub(super) nonce: [u8; 16],
 }
@@ -42,7 +42,7 @@ impl Shape {
     }
 
     /// The items that were planned for, and the rate.
-    pub(super) fn planned(&self) -> Option<(u64, Rate)> {
+    pub(super) fn planned(&self) -> Option<(u64, FalsePositiveRate)> {
         match self {
             Self::Bloom(plan, _) => Some((plan.items(), plan.rate())),
             Self::Classic(plan, _) => Some((plan.items(), plan.rate())),
@@ -97,7 +97,7 @@ impl Shape {
         match family {
             Family::Bloom => {
                 let (hashed_by, items, rate, hashes) = hashing_fields(fixed)?;
-                let Some(plan) = Plan::stored(items, rate, size) else {
+                let Some(plan) = BloomParams::stored(items, rate, size) else {
                     return invalid("size", "is no number of blocks, or more than memory can have");
                 };
                 if hashes != plan.hashes() {
@@ -107,7 +107,7 @@ impl Shape {
             }
             Family::Classic => {
                 let (hashed_by, items, rate, hashes) = hashing_fields(fixed)?;
-                match ClassicPlan::stored(items, rate, size, hashes) {
+                match ClassicParams::stored(items, rate, size, hashes) {
                     Some(plan) => Ok(Self::Classic(plan, hashed_by)),
                     None => invalid("size or hashes", "is zero, or more than a filter can have"),
                 }
@@ -147,13 +147,13 @@ impl HashedBy {
 }
 
 /// What only the families that hash have: hasher, planned items, rate and hashes.
-fn hashing_fields(fixed: &[u8; FIXED]) -> Result<(HashedBy, u64, Rate, u32), Error> {
+fn hashing_fields(fixed: &[u8; FIXED]) -> Result<(HashedBy, u64, FalsePositiveRate, u32), Error> {
     let [id] = field(fixed, at::HASH);
-    let hash = Hash::from_id(id).ok_or(Error::SnapshotHash { id })?;
+    let hash = HashAlgorithm::from_id(id).ok_or(Error::SnapshotHash { id })?;
     let secret_fingerprint = field(fixed, at::SECRET_FINGERPRINT);
     let hashed_by = HashedBy { hash, secret_fingerprint, nonce: field(fixed, at::NONCE) };
     let items = u64::from_le_bytes(field(fixed, at::PLANNED_ITEMS));
-    let Ok(rate) = Rate::new(f64::from_le_bytes(field(fixed, at::RATE))) else {
+    let Ok(rate) = FalsePositiveRate::new(f64::from_le_bytes(field(fixed, at::RATE))) else {
         return invalid("rate", "is not a number between 1e-9 and 1");
     };
     Ok((hashed_by, items, rate, u32::from_le_bytes(field(fixed, at::HASHES))))

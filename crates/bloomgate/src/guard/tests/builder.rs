@@ -91,7 +91,7 @@ async fn a_gate_that_its_keys_or_its_own_kind_cant_have_is_refused() {
         for (field, gate) in [
             ("gate.items", exact().items(1)),
             ("gate.false_positive_rate", exact().false_positive_rate(0.01)),
-            ("gate.hash", exact().hash(bloomgate_filter::Hash::Xxh3)),
+            ("gate.hash", exact().hash(bloomgate_filter::HashAlgorithm::Xxh3)),
         ] {
             match sane("fine").gate(gate).build().await {
                 Err(Error::Config { field: named, .. }) => assert_eq!(named, field),

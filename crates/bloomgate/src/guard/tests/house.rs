@@ -68,7 +68,7 @@ impl Loader<i64, Row> for TestLoader {
 type Tune = Box<dyn FnOnce(Builder<i64, Row>) -> Builder<i64, Row>>;
 
 /// What a house is built of.
-pub(super) struct Plan {
+pub(super) struct BloomParams {
     rows: Rows,
     gate: Gate,
     shared: bool,
@@ -76,7 +76,7 @@ pub(super) struct Plan {
     tune: Tune,
 }
 
-impl Plan {
+impl BloomParams {
     /// With a shared cache.
     pub(super) fn shared(mut self) -> Self {
         self.shared = true;
@@ -174,8 +174,8 @@ pub(super) struct House {
 
 impl House {
     /// A table with these ids, a closed gate, no shared cache.
-    pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> Plan {
-        Plan {
+    pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> BloomParams {
+        BloomParams {
             rows: Rows::with(ids),
             gate: Gate::bloom(),
             shared: false,
