@@ -157,7 +157,7 @@ fn what_no_kind_can_hold_is_a_usage_error() {
 }
 
 #[test]
-fn c02_nonsense_is_refused_by_the_name_of_its_flag() {
+fn case_02_nonsense_is_refused_by_the_name_of_its_flag() {
     let rates = ["0", "1", "5", "-1", "NaN", "inf", "abc", "1e-300", ""];
     let items = ["-5", "1.5", "abc", "NaN", "inf", "18446744073709551616", "1e20", ""];
     let cases = rates.map(|rate| ("--rate", rate, "1000", rate)).into_iter();

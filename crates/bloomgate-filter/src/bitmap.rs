@@ -47,7 +47,7 @@ pub(crate) mod stored;
 mod tests;
 mod traits;
 
-use base::{Base, Builder, MOST_IN_ARRAY};
+use base::{Base, Builder, MAX_IN_ARRAY};
 use page::PAGE_BITS;
 use state::State;
 
@@ -254,7 +254,7 @@ impl Bitmap {
         const EMPTY: u128 = 128;
         const PAGE: u128 = PAGE_BITS as u128 / 8;
         let (whole, rest) = (u128::from(ids >> 16), u128::from(ids & 0xffff));
-        let rest_bytes = if rest > MOST_IN_ARRAY as u128 { PAGE } else { 2 * rest };
+        let rest_bytes = if rest > MAX_IN_ARRAY as u128 { PAGE } else { 2 * rest };
         let chunks = whole + u128::from(rest > 0);
         EMPTY + whole * PAGE + rest_bytes + chunks * CHUNK
     }

@@ -17,7 +17,7 @@ use positions::positions;
 
 /// The most words that [`ClassicBloom::stats`] looks at: 128 KiB, some tens of microseconds while
 /// they are in the processor's cache, about a millisecond from memory.
-const MOST_COUNTED: usize = 16_384;
+const MAX_COUNTED: usize = 16_384;
 
 /// The textbook Bloom filter: m bits, of which every key sets up to k anywhere.
 ///
@@ -223,7 +223,7 @@ impl ClassicBloom {
     /// The share of set bits among those that are counted.
     fn fill_ratio(&self) -> f64 {
         // One word in `step`; because they are always the same, the share can only grow.
-        let step = self.words.len().div_ceil(MOST_COUNTED);
+        let step = self.words.len().div_ceil(MAX_COUNTED);
         let (mut set, mut counted) = (0, 0);
         for at in (0..self.words.len()).step_by(step) {
             set += u64::from(self.words[at].load(Ordering::Relaxed).count_ones());

@@ -118,7 +118,7 @@ pub enum Error {
     /// The snapshot was made under another secret.
     SecretDiffers,
     /// The position for a snapshot is longer than
-    /// [`MOST_POSITION_BYTES`](crate::snapshot::MOST_POSITION_BYTES).
+    /// [`MAX_POSITION_BYTES`](crate::snapshot::MAX_POSITION_BYTES).
     PositionTooLong {
         /// The length that was given, in bytes.
         bytes: usize,

@@ -17,7 +17,7 @@ mod tests;
 const FIRST_ROOM: usize = 8;
 
 /// The most room that [`ExactSet::with_capacity`] makes in advance.
-const MOST_ROOM_IN_ADVANCE: usize = 1 << 16;
+const MAX_ROOM_IN_ADVANCE: usize = 1 << 16;
 
 /// Bytes that an `Arc` puts before what it holds: its two counters.
 const ARC_COUNTS: usize = 2 * size_of::<usize>();
@@ -65,7 +65,7 @@ impl ExactSet {
     /// An empty set with room for `items` keys, or for 65,536 if `items` is more: a number that
     /// came from elsewhere can't exhaust memory. The set grows as it needs to in either case.
     pub fn with_capacity(items: usize) -> Self {
-        let table = Table::new(items.min(MOST_ROOM_IN_ADVANCE), RandomState::new());
+        let table = Table::new(items.min(MAX_ROOM_IN_ADVANCE), RandomState::new());
         Self {
             table: ArcSwap::from_pointee(table),
             writer: Mutex::new(()),

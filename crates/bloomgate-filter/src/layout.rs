@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn c05_every_key_sets_eight_distinct_bits() {
+    fn case_05_every_key_sets_eight_distinct_bits() {
         for hasher in hashers() {
             for key in 0..100_000_u64 {
                 let picks = picks(hasher.hash(&key.to_le_bytes()).bits);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn c04_blocks_are_used_evenly_however_many_there_are() {
+    fn case_04_blocks_are_used_evenly_however_many_there_are() {
         for hasher in hashers() {
             for blocks in [3 << 29, (1_u64 << 33) + 7, 1 << 50] {
                 let mut counts = [0_u32; 64];
@@ -141,7 +141,7 @@ mod tests {
     /// Within one block the bits must still be uniform: the hash of the block must not leak into
     /// them. For SipHash both come from the same 64 bits.
     #[test]
-    fn c05_bits_are_even_within_a_slice_of_the_blocks() {
+    fn case_05_bits_are_even_within_a_slice_of_the_blocks() {
         for hasher in hashers() {
             let mut words = [0_u32; 16];
             let (mut positions, mut distances) = ([[0_u32; 64]; 4], [[0_u32; 32]; 4]);

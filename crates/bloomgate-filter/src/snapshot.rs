@@ -70,7 +70,7 @@ mod words;
 
 pub use file::{inspect, load, save};
 use header::Shape;
-pub use header::{Header, MOST_POSITION_BYTES};
+pub use header::{Header, MAX_POSITION_BYTES};
 use sealed::Set;
 use stream::{Body, Source};
 
@@ -210,14 +210,14 @@ pub struct Loaded {
 ///
 /// # Errors
 ///
-/// [`Error::PositionTooLong`] for a position of more than [`MOST_POSITION_BYTES`], and
+/// [`Error::PositionTooLong`] for a position of more than [`MAX_POSITION_BYTES`], and
 /// [`Error::Io`] if `out` fails. What `out` has received by then is no snapshot.
 pub fn write<W: Write>(
     set: &(impl Persist + ?Sized),
     position: &[u8],
     out: W,
 ) -> Result<(), Error> {
-    if position.len() > MOST_POSITION_BYTES {
+    if position.len() > MAX_POSITION_BYTES {
         return Err(Error::PositionTooLong { bytes: position.len() });
     }
     match set.as_set() {

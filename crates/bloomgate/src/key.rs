@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn c46_text_with_a_nul_or_beyond_measure_is_no_key() {
+    fn case_46_text_with_a_nul_or_beyond_measure_is_no_key() {
         assert_eq!(String::parse_key("a b"), Some("a b".to_owned()));
         assert_eq!(String::parse_key("a\0b"), None);
         assert!(String::parse_key(&"a".repeat(MAX_TEXT_KEY)).is_some());

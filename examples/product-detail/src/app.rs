@@ -13,7 +13,7 @@ use crate::product::ID;
 use crate::routes::{products, state};
 
 /// Largest body, in bytes. A description of 10,000 characters fits, escapes included.
-const LARGEST_BODY: usize = 128 * 1024;
+const MAX_BODY: usize = 128 * 1024;
 
 /// What the handlers share.
 #[derive(Clone)]
@@ -45,6 +45,6 @@ pub(crate) fn router(state: AppState) -> Router {
         .method_not_allowed_fallback(|| async {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here")
         })
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(state)
 }

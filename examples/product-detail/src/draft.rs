@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use crate::problem::Problem;
 
-const LONGEST_NAME: usize = 200;
-const LONGEST_DESCRIPTION: usize = 10_000;
+const MAX_NAME: usize = 200;
+const MAX_DESCRIPTION: usize = 10_000;
 
 /// A product without what the database adds to it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -32,8 +32,8 @@ impl Draft {
             }
             Ok(())
         };
-        text("name", &self.name, 1, LONGEST_NAME)?;
-        text("description", &self.description, 0, LONGEST_DESCRIPTION)?;
+        text("name", &self.name, 1, MAX_NAME)?;
+        text("description", &self.description, 0, MAX_DESCRIPTION)?;
         if self.price_cents < 0 {
             return Err(format!("price_cents: {} is below 0", self.price_cents));
         }

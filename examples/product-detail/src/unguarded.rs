@@ -117,7 +117,7 @@ impl Unguarded {
                 "writes_unmarked": 0,
             },
             "in_flight": {"loads": running.load(Relaxed), "writes": 0},
-            "layered": 0,
+            "guarded_routes": 0,
             "warm_up_error": null,
             "shared_cache_error": null,
         })

@@ -100,7 +100,7 @@ fn killed_in_commit(
 }
 
 #[test]
-fn c55_a_row_whose_commit_outlives_its_service_is_never_refused() {
+fn case_55_a_row_whose_commit_outlives_its_service_is_never_refused() {
     killed_in_commit("POST", None, |reply, visible| {
         let right = if visible { 200 } else { 404 };
         // It may have become visible in between.
@@ -114,7 +114,7 @@ fn c55_a_row_whose_commit_outlives_its_service_is_never_refused() {
 }
 
 #[test]
-fn c55_a_change_whose_commit_outlives_its_service_is_not_hidden_by_a_cache() {
+fn case_55_a_change_whose_commit_outlives_its_service_is_not_hidden_by_a_cache() {
     killed_in_commit("PUT", Some(500), |reply, visible| {
         assert_eq!(reply.status, 200);
         assert!(name_in(reply) == "held" || !visible, "{}", reply.text());
@@ -176,12 +176,12 @@ fn killed_at_random(database: &str) {
 }
 
 #[test]
-fn c55_no_row_is_refused_after_kills_in_the_middle_of_writes_to_sqlite() {
+fn case_55_no_row_is_refused_after_kills_in_the_middle_of_writes_to_sqlite() {
     let folder = testbed::temp_folder();
     killed_at_random(&format!("sqlite:{}", folder.path().join("products.db").display()));
 }
 
 #[test]
-fn c55_no_row_is_refused_after_kills_in_the_middle_of_writes_to_postgres() {
+fn case_55_no_row_is_refused_after_kills_in_the_middle_of_writes_to_postgres() {
     killed_at_random(&PostgresServer::shared().create_database());
 }

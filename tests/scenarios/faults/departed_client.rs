@@ -59,7 +59,7 @@ fn added(service: &Service, database: &str, count: usize) -> Vec<(i64, String)> 
 }
 
 #[test]
-fn c55_a_post_goes_on_without_its_client() {
+fn case_55_a_post_goes_on_without_its_client() {
     let postgres = PostgresServer::shared();
     let database = postgres.create_database();
     let service = service(&database);
@@ -82,7 +82,7 @@ fn c55_a_post_goes_on_without_its_client() {
 }
 
 #[test]
-fn c55_a_post_to_sqlite_goes_on_without_its_client() {
+fn case_55_a_post_to_sqlite_goes_on_without_its_client() {
     let folder = testbed::temp_folder();
     let database = format!("sqlite:{}", folder.path().join("products.db").display());
     let service = service(&database);
@@ -107,7 +107,7 @@ fn c55_a_post_to_sqlite_goes_on_without_its_client() {
 }
 
 #[test]
-fn c55_a_put_goes_on_without_its_client_and_readers_are_answered_meanwhile() {
+fn case_55_a_put_goes_on_without_its_client_and_readers_are_answered_meanwhile() {
     let postgres = PostgresServer::shared();
     let database = postgres.create_database();
     let service = service(&database);
@@ -138,7 +138,7 @@ fn c55_a_put_goes_on_without_its_client_and_readers_are_answered_meanwhile() {
 }
 
 #[test]
-fn c30_readers_are_answered_though_the_first_one_goes_away() {
+fn case_30_readers_are_answered_though_the_first_one_goes_away() {
     let postgres = PostgresServer::shared();
     let database = postgres.create_database();
     let service = service(&database);

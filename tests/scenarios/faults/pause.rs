@@ -12,7 +12,7 @@ use crate::traffic::{EXACT, Traffic, absent_id, lanes};
 const PRODUCTS: i64 = 20_000;
 
 #[test]
-fn c22_a_paused_service_refuses_nothing_that_exists() {
+fn case_22_a_paused_service_refuses_nothing_that_exists() {
     let redis = RedisServer::start();
     let database = PostgresServer::shared().create_database();
     let service = Service::start_ready(&Setup {

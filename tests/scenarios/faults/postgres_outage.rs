@@ -68,22 +68,22 @@ fn outage(strike: impl Fn(&PostgresServer), mend: impl Fn(&PostgresServer)) {
 }
 
 #[test]
-fn c27_postgres_stopped_under_load() {
+fn case_27_postgres_stopped_under_load() {
     outage(PostgresServer::stop, PostgresServer::restart);
 }
 
 #[test]
-fn c27_postgres_killed_under_load() {
+fn case_27_postgres_killed_under_load() {
     outage(PostgresServer::kill, PostgresServer::restart);
 }
 
 #[test]
-fn c27_postgres_frozen_under_load() {
+fn case_27_postgres_frozen_under_load() {
     outage(PostgresServer::freeze, PostgresServer::thaw);
 }
 
 #[test]
-fn c27_an_open_gate_says_503_and_not_404_while_postgres_is_down() {
+fn case_27_an_open_gate_says_503_and_not_404_while_postgres_is_down() {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     let service = start(&postgres, &redis, &["--gate", "open"]);
     for id in 1..=50 {
@@ -113,7 +113,7 @@ fn c27_an_open_gate_says_503_and_not_404_while_postgres_is_down() {
 }
 
 #[test]
-fn c27_a_locked_table_is_not_an_absent_row() {
+fn case_27_a_locked_table_is_not_an_absent_row() {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     let service = start(&postgres, &redis, &EXACT);
     service.until_closed();
@@ -143,7 +143,7 @@ fn c27_a_locked_table_is_not_an_absent_row() {
 }
 
 #[test]
-fn c27_terminated_connections_are_not_absent_rows() {
+fn case_27_terminated_connections_are_not_absent_rows() {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     let service = start(&postgres, &redis, &EXACT);
     service.until_closed();

@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::traffic::{EXACT, Lane, Traffic, absent_id, all_at_once};
 
 #[test]
-fn c27_postgres_down_at_the_start() {
+fn case_27_postgres_down_at_the_start() {
     let postgres = PostgresServer::start();
     postgres.stop();
     let service = Service::start(&Setup {
@@ -49,7 +49,7 @@ fn c27_postgres_down_at_the_start() {
 }
 
 #[test]
-fn c35_an_interrupted_warm_up_never_closes_the_gate() {
+fn case_35_an_interrupted_warm_up_never_closes_the_gate() {
     const ROWS: i64 = 300_000;
     let postgres = PostgresServer::start();
     let flags = ["--write-window", "10s", "--false-positive-rate", "0.0001"];

@@ -109,17 +109,17 @@ fn outage(strike: impl Fn(&RedisServer), mend: impl Fn(&RedisServer)) {
 }
 
 #[test]
-fn c20_redis_killed_under_load() {
+fn case_20_redis_killed_under_load() {
     outage(RedisServer::kill, RedisServer::restart);
 }
 
 #[test]
-fn c20_redis_frozen_under_load() {
+fn case_20_redis_frozen_under_load() {
     outage(RedisServer::freeze, RedisServer::thaw);
 }
 
 #[test]
-fn c20_redis_full_under_load() {
+fn case_20_redis_full_under_load() {
     let limit = |bytes| {
         move |redis: &RedisServer| {
             redis.command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
@@ -130,7 +130,7 @@ fn c20_redis_full_under_load() {
 }
 
 #[test]
-fn c20_redis_loses_everything_under_load() {
+fn case_20_redis_loses_everything_under_load() {
     let house = House::start();
     let House { redis, service, .. } = &house;
     let traffic = house.traffic();
@@ -152,7 +152,7 @@ fn c20_redis_loses_everything_under_load() {
 }
 
 #[test]
-fn c20_redis_down_at_the_start() {
+fn case_20_redis_down_at_the_start() {
     let redis = RedisServer::start();
     redis.kill();
     let service = Service::start(&Setup {

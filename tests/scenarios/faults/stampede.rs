@@ -12,10 +12,10 @@ use crate::session::lock_products;
 use crate::traffic::{EXACT, all_at_once};
 
 /// All connections of the service's pools.
-const MOST_CONNECTIONS: u64 = 36 + 8 + 2;
+const MAX_CONNECTIONS: u64 = 36 + 8 + 2;
 
 #[test]
-fn c21_a_stampede_costs_one_load_an_id_and_no_more_connections_than_the_pool_has() {
+fn case_21_a_stampede_costs_one_load_an_id_and_no_more_connections_than_the_pool_has() {
     const IDS: i64 = 20;
     let redis = RedisServer::start();
     let postgres = PostgresServer::shared();
@@ -68,7 +68,7 @@ fn c21_a_stampede_costs_one_load_an_id_and_no_more_connections_than_the_pool_has
         let failed = counts(&["timeouts", "errors"]) - failed;
         let loads = counts(&["loads"]) - loads;
         assert!(loads <= IDS as u64 + failed, "{loads} loads, {failed} failed");
-        assert!((1..=MOST_CONNECTIONS).contains(&most), "{most} connections");
+        assert!((1..=MAX_CONNECTIONS).contains(&most), "{most} connections");
         for id in hot {
             assert_eq!(service.product(id), 200);
         }

@@ -45,7 +45,7 @@ fn stays_open_until_the_window_has_passed(service: &Service, id: i64, name: &str
 }
 
 #[test]
-fn c55_a_commit_whose_answer_is_lost_stays_open_until_the_window_has_passed() {
+fn case_55_a_commit_whose_answer_is_lost_stays_open_until_the_window_has_passed() {
     let postgres = PostgresServer::start();
     let service = start(&postgres);
     hold_commits(&postgres, true);
@@ -66,7 +66,7 @@ fn c55_a_commit_whose_answer_is_lost_stays_open_until_the_window_has_passed() {
 }
 
 #[test]
-fn c55_a_change_whose_connection_breaks_stays_open_until_the_window_has_passed() {
+fn case_55_a_change_whose_connection_breaks_stays_open_until_the_window_has_passed() {
     let postgres = PostgresServer::start();
     let service = start(&postgres);
     assert_eq!(service.product(7), 200);

@@ -68,35 +68,35 @@ fn c24(bed: &Bed, births: u64, flags: &[&str]) {
 }
 
 #[test]
-fn c24_an_id_that_an_exact_gate_refused_is_found_once_it_is_created() {
+fn case_24_an_id_that_an_exact_gate_refused_is_found_once_it_is_created() {
     c24(&Bed::sqlite(), 300, &["--gate", "bitmap"]);
     c24(&Bed::sqlite(), 300, &["--gate", "exact"]);
     c24(&Bed::postgres_and_redis(), 200, &["--gate", "bitmap"]);
 }
 
 #[test]
-fn c24_an_id_that_was_refused_is_found_once_it_is_created_on_sqlite() {
+fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_sqlite() {
     c24(&Bed::sqlite(), 1_000, &[]);
 }
 
 #[test]
-fn c24_an_id_that_was_refused_is_found_once_it_is_created_on_postgres() {
+fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_postgres() {
     c24(&Bed::postgres_and_redis(), 1_000, &[]);
 }
 
 #[test]
-fn c24_an_id_with_a_sentinel_is_found_once_it_is_created_on_sqlite() {
+fn case_24_an_id_with_a_sentinel_is_found_once_it_is_created_on_sqlite() {
     c24(&Bed::sqlite(), 1_000, &["--gate", "open", "--null-ttl", "1h"]);
 }
 
 #[test]
-fn c24_an_id_with_a_sentinel_is_found_once_it_is_created_on_postgres() {
+fn case_24_an_id_with_a_sentinel_is_found_once_it_is_created_on_postgres() {
     c24(&Bed::postgres_and_redis(), 1_000, &["--gate", "open", "--null-ttl", "1h"]);
 }
 
 /// The same under a crowd: others ask for the id without a pause, before, during and after.
 #[test]
-fn c24_a_crowd_that_waits_for_an_id_does_not_keep_it_away() {
+fn case_24_a_crowd_that_waits_for_an_id_does_not_keep_it_away() {
     for (bed, births) in [(Bed::sqlite(), 200), (Bed::postgres_and_redis(), 60)] {
         for gate in ["auto", "open"] {
             let service = bed.serve(0, &["--gate", gate]);
@@ -135,7 +135,7 @@ fn c24_a_crowd_that_waits_for_an_id_does_not_keep_it_away() {
 }
 
 #[test]
-fn c01_an_empty_table_refuses_everything_and_learns_the_first_insert() {
+fn case_01_an_empty_table_refuses_everything_and_learns_the_first_insert() {
     for bed in [Bed::sqlite(), Bed::postgres_and_redis()] {
         let service = bed.serve(0, &[]);
         let mut client = Client::of(&service);

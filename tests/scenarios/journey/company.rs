@@ -14,7 +14,7 @@ fn until_not_alone(service: &Service) {
 }
 
 #[test]
-fn c22_a_second_instance_opens_both_gates_and_neither_misses_what_the_other_writes() {
+fn case_22_a_second_instance_opens_both_gates_and_neither_misses_what_the_other_writes() {
     let bed = Bed::postgres_and_redis();
     let first = bed.serve(PRODUCTS as u64, &FLAGS);
     let mut on_first = Client::of(&first);

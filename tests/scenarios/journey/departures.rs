@@ -128,12 +128,12 @@ fn a_thousand_departures(bed: &Bed) {
 }
 
 #[test]
-fn c55_a_thousand_departures_leave_nothing_behind_on_sqlite() {
+fn case_55_a_thousand_departures_leave_nothing_behind_on_sqlite() {
     a_thousand_departures(&Bed::sqlite());
 }
 
 #[test]
-fn c55_a_thousand_departures_leave_nothing_behind_on_postgres() {
+fn case_55_a_thousand_departures_leave_nothing_behind_on_postgres() {
     a_thousand_departures(&Bed::postgres_and_redis());
 }
 
@@ -158,7 +158,7 @@ fn while_locked(bed: &Bed, lock: &str, run: impl FnOnce()) {
 }
 
 #[test]
-fn c30_those_who_wait_for_a_load_are_answered_when_the_first_one_goes_away() {
+fn case_30_those_who_wait_for_a_load_are_answered_when_the_first_one_goes_away() {
     let bed = Bed::postgres_and_redis();
     let service = bed.serve(10, &[]);
     let get = request("GET", "/products/5", "");
@@ -197,7 +197,7 @@ fn c30_those_who_wait_for_a_load_are_answered_when_the_first_one_goes_away() {
 }
 
 #[test]
-fn c55_a_write_whose_client_goes_away_is_carried_through_and_seen() {
+fn case_55_a_write_whose_client_goes_away_is_carried_through_and_seen() {
     let bed = Bed::postgres_and_redis();
     let service = bed.serve(10, &[]);
     let mut client = Client::of(&service);

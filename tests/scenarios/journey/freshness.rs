@@ -87,16 +87,16 @@ fn nothing_stale(bed: &Bed, flags: &[&str]) {
 }
 
 #[test]
-fn c29_no_reader_sees_what_was_before_a_change_on_sqlite() {
+fn case_29_no_reader_sees_what_was_before_a_change_on_sqlite() {
     nothing_stale(&Bed::sqlite(), &[]);
 }
 
 #[test]
-fn c29_no_reader_sees_what_was_before_a_change_on_postgres() {
+fn case_29_no_reader_sees_what_was_before_a_change_on_postgres() {
     nothing_stale(&Bed::postgres_and_redis(), &[]);
 }
 
 #[test]
-fn c29_no_reader_sees_what_was_before_a_change_behind_an_open_gate() {
+fn case_29_no_reader_sees_what_was_before_a_change_behind_an_open_gate() {
     nothing_stale(&Bed::sqlite_and_redis(), &["--gate", "open"]);
 }

@@ -48,7 +48,7 @@ fn said(reply: &Reply) -> String {
 }
 
 #[test]
-fn c52_every_method_gets_the_unguarded_answer() {
+fn case_52_every_method_gets_the_unguarded_answer() {
     for (bed, flags) in [
         (Bed::sqlite(), &["--gate", "auto"][..]),
         (Bed::postgres_and_redis(), &["--gate", "auto"]),
@@ -91,7 +91,7 @@ fn c52_every_method_gets_the_unguarded_answer() {
 }
 
 #[test]
-fn c52_only_get_and_head_are_answered_from_the_guard() {
+fn case_52_only_get_and_head_are_answered_from_the_guard() {
     let bed = Bed::sqlite();
     let service = bed.serve(5, &["--false-positive-rate", "0.000001"]);
     let mut conn = Conn::open(&service.url);

@@ -21,7 +21,7 @@ fn false_positive(service: &Service) -> i64 {
 }
 
 /// Finds a false positive and asks for it, 100 times in all.
-fn c26_one_load(service: &Service) -> i64 {
+fn case_26_one_load(service: &Service) -> i64 {
     let id = false_positive(service);
     let mut client = Client::of(service);
     for _ in 1..100 {
@@ -44,22 +44,22 @@ fn c26_one_load(service: &Service) -> i64 {
 }
 
 #[test]
-fn c26_a_false_positive_costs_one_load_on_sqlite() {
+fn case_26_a_false_positive_costs_one_load_on_sqlite() {
     let bed = Bed::sqlite();
     let service = bed.serve(2_000, &LEAKY);
-    c26_one_load(&service);
+    case_26_one_load(&service);
     assert_no_panic(&service);
 }
 
 /// Also with the newer protocol of Redis, whose null is another one.
 #[test]
-fn c26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
+fn case_26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
     for protocol in ["resp2", "resp3"] {
         let bed = Bed::postgres_and_redis();
         let url = format!("{}/0?protocol={protocol}", bed.redis().url());
         let flags = [&LEAKY[..], &["--redis-url", &url]].concat();
         let service = bed.serve(2_000, &flags);
-        let id = c26_one_load(&service);
+        let id = case_26_one_load(&service);
         let guard = service.guard();
         assert_eq!(count(&guard, "/counts/nulls_stored/shared"), 1, "{guard}");
         assert_eq!(count(&guard, "/counts/shared/null_hits"), 0, "{guard}");
@@ -93,7 +93,7 @@ fn c26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
 
 /// Sentinels end: an id that raw SQL has brought into being is found once they are gone.
 #[test]
-fn c24_a_sentinel_ends_with_its_time_to_live() {
+fn case_24_a_sentinel_ends_with_its_time_to_live() {
     let bed = Bed::postgres_and_redis();
     let service = bed.serve(0, &["--gate", "open", "--null-ttl", "1s"]);
     assert_eq!(service.product(1), 404);

@@ -132,23 +132,23 @@ fn c25(bed: &Bed) {
 }
 
 #[test]
-fn c25_all_values_come_back_on_sqlite() {
+fn case_25_all_values_come_back_on_sqlite() {
     c25(&Bed::sqlite());
 }
 
 #[test]
-fn c25_all_values_come_back_on_sqlite_and_redis() {
+fn case_25_all_values_come_back_on_sqlite_and_redis() {
     c25(&Bed::sqlite_and_redis());
 }
 
 #[test]
-fn c25_all_values_come_back_on_postgres_and_redis() {
+fn case_25_all_values_come_back_on_postgres_and_redis() {
     c25(&Bed::postgres_and_redis());
 }
 
 /// PostgreSQL can't store U+0000, so nobody may write it.
 #[test]
-fn c25_what_no_database_takes_is_refused_and_changes_nothing() {
+fn case_25_what_no_database_takes_is_refused_and_changes_nothing() {
     for bed in [Bed::sqlite(), Bed::postgres_and_redis()] {
         let service = bed.serve(3, &[]);
         let mut client = Client::of(&service);

@@ -9,9 +9,9 @@ use tokio::sync::Semaphore;
 
 /// The clock thread sleeps at least this long, so that high rates come in small bursts rather than
 /// wake it for every request.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
+const MIN_SLEEP: Duration = Duration::from_micros(50);
 /// And at most this long, so that it notices the end of a run.
-const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 /// Closed or open loop.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl Schedule {
             self.due.add_permits((due - released) as usize);
             released = due;
             let next = moment(released, self.rate).saturating_sub(self.start.elapsed());
-            std::thread::sleep(next.clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
+            std::thread::sleep(next.clamp(MIN_SLEEP, MAX_SLEEP));
         }
     }
 }

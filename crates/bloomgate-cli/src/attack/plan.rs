@@ -14,7 +14,7 @@ const DEFAULT_REQUESTS: u64 = 100_000;
 /// Attack requests when only `--duration` ends the run: more than any run reaches.
 const UNLIMITED_REQUESTS: u64 = 1 << 40;
 /// Requests of both kinds together; keeps all sums within `u64`.
-const MOST_REQUESTS: f64 = (1u64 << 60) as f64;
+const MAX_REQUESTS: f64 = (1u64 << 60) as f64;
 /// Fresh seeds stay below this, so that JSON readers that hold numbers as doubles keep them exact.
 const FRESH_SEEDS: u64 = 1 << 53;
 
@@ -91,7 +91,7 @@ impl Plan {
 /// So many ordinary requests that they are `share` of all.
 fn mix(attack: u64, share: f64) -> Result<Mix, Error> {
     let ordinary = (attack as f64 * share / (1.0 - share)).round();
-    if ordinary > MOST_REQUESTS {
+    if ordinary > MAX_REQUESTS {
         return Err(Error::flag(
             "--legit-share",
             "so close to 1 the run would never end; lower it",

@@ -14,7 +14,7 @@ use super::error::Error;
 /// Replaced by an id in every request.
 const PLACEHOLDER: &str = "{id}";
 /// The most digits that a `u64` has.
-const LONGEST_ID: usize = 20;
+const MAX_ID: usize = 20;
 
 /// Which hosts may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,8 +210,8 @@ pub(crate) struct Template {
 impl Template {
     /// The path for one id, in one allocation.
     pub(crate) fn fill(&self, id: u64) -> Result<Uri, hyper::http::uri::InvalidUri> {
-        let mut digits = [0u8; LONGEST_ID];
-        let mut at = LONGEST_ID;
+        let mut digits = [0u8; MAX_ID];
+        let mut at = MAX_ID;
         let mut rest = id;
         loop {
             at -= 1;

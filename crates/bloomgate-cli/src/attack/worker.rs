@@ -17,10 +17,10 @@ use super::traffic::{Next, Traffic};
 
 /// Wait after the first failure to connect; doubled with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 /// Failures in a row without an answer after which a connection gives up, about 6 s after the
 /// first if each attempt fails at once.
-const MOST_FAILURES: u32 = 12;
+const MAX_FAILURES: u32 = 12;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Worker {
     /// One attempt to connect, after the wait that the failures so far ask for; `false` when there
     /// have been too many.
     async fn reconnect(&mut self) -> bool {
-        if self.failures >= MOST_FAILURES {
+        if self.failures >= MAX_FAILURES {
             return false;
         }
         if let Some(wait) = wait_after(self.failures) {
@@ -155,7 +155,7 @@ impl Worker {
 /// How long to wait before connecting again after so many failures in a row.
 fn wait_after(failures: u32) -> Option<Duration> {
     let doublings = failures.checked_sub(1)?;
-    Some(FIRST_WAIT.saturating_mul(1 << doublings.min(10)).min(LONGEST_WAIT))
+    Some(FIRST_WAIT.saturating_mul(1 << doublings.min(10)).min(MAX_WAIT))
 }
 
 #[cfg(test)]
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(wait_after(1), Some(Duration::from_millis(10)));
         assert_eq!(wait_after(2), Some(Duration::from_millis(20)));
         assert_eq!(wait_after(7), Some(Duration::from_millis(640)));
-        assert_eq!(wait_after(8), Some(LONGEST_WAIT));
-        assert_eq!(wait_after(u32::MAX), Some(LONGEST_WAIT));
+        assert_eq!(wait_after(8), Some(MAX_WAIT));
+        assert_eq!(wait_after(u32::MAX), Some(MAX_WAIT));
     }
 }

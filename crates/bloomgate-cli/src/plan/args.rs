@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn c02_nonsensical_rates_are_refused_with_a_fix() {
+    fn case_02_nonsensical_rates_are_refused_with_a_fix() {
         assert_eq!(rate("0.01").unwrap().get(), 0.01);
         assert_eq!(rate("1e-9").unwrap().get(), 1e-9);
         for text in ["0", "-0", "1", "5", "-1", "NaN", "inf", "-inf", "1e-300", "1e-400"] {

@@ -7,7 +7,7 @@ use serde::Serialize;
 const KEY_LEN: usize = 8;
 
 /// The widest addresses of today's processors have 57 bits.
-const MOST_BYTES: u128 = 1 << 57;
+const MAX_BYTES: u128 = 1 << 57;
 
 /// One outcome for each kind of set.
 #[derive(Debug, Serialize)]
@@ -129,7 +129,7 @@ fn bloom(plan: &BloomParams) -> Figures {
 
 /// The figures of a set without false positives, unless no process can hold it.
 fn without_false_positives(items: u64, bytes: u128) -> Outcome {
-    if bytes > MOST_BYTES {
+    if bytes > MAX_BYTES {
         return Outcome::Refused {
             error: format!(
                 "items is {items}: such a set needs {bytes} bytes, more than a process can \
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn c01_no_items_have_finite_figures() {
+    fn case_01_no_items_have_finite_figures() {
         for (name, outcome) in families(0, 0.01).named() {
             let figures = outcome.figures().unwrap();
             assert!(figures.bits_per_item.is_finite(), "{name}");

@@ -7,10 +7,10 @@ use super::directory::{Directory, PackedPlace, Place};
 use super::page::{self, PAGE_BITS, Page};
 
 /// The most ids that a chunk keeps as an array. At 4096 an array is as large as a page.
-pub(super) const MOST_IN_ARRAY: usize = 4096;
+pub(super) const MAX_IN_ARRAY: usize = 4096;
 
 /// The fewest ids that the overlay takes before they are merged into the base.
-const LEAST_OVERLAY: usize = 1024;
+const MIN_OVERLAY: usize = 1024;
 
 /// The overlay may hold one id for so many chunks and ids in arrays. Merging copies those, so that a
 /// set which grows by inserts copies about 17 of them in all for each that it ends up with.
@@ -22,7 +22,7 @@ pub(super) fn split(id: u64) -> (u64, u16) {
     (id >> 16, id as u16)
 }
 
-/// Ids by chunk. A chunk with up to [`MOST_IN_ARRAY`] ids is a sorted array, one after the other in
+/// Ids by chunk. A chunk with up to [`MAX_IN_ARRAY`] ids is a sorted array, one after the other in
 /// a single allocation; a chunk with more is a page.
 ///
 /// A base is made anew to change it, except that bits are set in its pages in place. Every base
@@ -108,7 +108,7 @@ impl Base {
 
     /// How many ids the overlay may hold before it is merged into this base.
     pub(super) fn overlay_room(&self) -> usize {
-        ((self.arrays.len() + self.chunks) / BASE_PER_OVERLAY).max(LEAST_OVERLAY)
+        ((self.arrays.len() + self.chunks) / BASE_PER_OVERLAY).max(MIN_OVERLAY)
     }
 
     /// Places for ids: the bits of pages and the entries of arrays.
@@ -158,7 +158,7 @@ impl Builder {
     /// Makes what was put into the arrays from `start` on a chunk; a page if it is too many.
     fn close_array(&mut self, number: u64, start: usize) {
         let len = self.arrays.len() - start;
-        if len <= MOST_IN_ARRAY {
+        if len <= MAX_IN_ARRAY {
             self.push(number, Place::Array { start, len });
         } else {
             let page = Page::from_positions(&self.arrays[start..]);

@@ -5,7 +5,7 @@ pub(super) const CHUNKS: u64 = 1 << 48;
 
 /// A direct table is chosen if it has at most this many entries for each chunk. At 4 it takes at
 /// most twice the memory of the list (8 bytes an entry against 16 a chunk).
-const MOST_ENTRIES_PER_CHUNK: u64 = 4;
+const MAX_ENTRIES_PER_CHUNK: u64 = 4;
 
 /// Where the ids of one chunk are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Directory {
     /// The directory of `chunks`: pairs of number and place, in strictly ascending order.
     pub(super) fn new(chunks: &[(u64, PackedPlace)]) -> Self {
         let (first, span) = tightest_span(chunks);
-        if span > MOST_ENTRIES_PER_CHUNK * chunks.len() as u64 {
+        if span > MAX_ENTRIES_PER_CHUNK * chunks.len() as u64 {
             return Self::Sorted {
                 numbers: chunks.iter().map(|&(number, _)| number).collect(),
                 places: chunks.iter().map(|&(_, place)| place).collect(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Bitmap;
-use super::base::{Base, Builder, Chunk, MOST_IN_ARRAY};
+use super::base::{Base, Builder, Chunk, MAX_IN_ARRAY};
 use super::directory::CHUNKS;
 pub(crate) use super::page::PAGE_WORDS;
 use super::page::{self, Page};
@@ -69,14 +69,14 @@ impl ChunkRules {
     #[must_use]
     pub(crate) fn allow_array(&mut self, chunk: u64, positions: &[u16]) -> bool {
         let ascending = positions.windows(2).all(|pair| pair[0] < pair[1]);
-        (1..=MOST_IN_ARRAY).contains(&positions.len()) && ascending && self.allow(chunk)
+        (1..=MAX_IN_ARRAY).contains(&positions.len()) && ascending && self.allow(chunk)
     }
 
     /// Whether a page can come next: `chunk` is below 2^48 and above the last one, and more than
     /// 4096 bits are set.
     #[must_use]
     pub(crate) fn allow_page(&mut self, chunk: u64, words: &[u64; PAGE_WORDS]) -> bool {
-        page::count(words) > MOST_IN_ARRAY as u64 && self.allow(chunk)
+        page::count(words) > MAX_IN_ARRAY as u64 && self.allow(chunk)
     }
 
     fn allow(&mut self, chunk: u64) -> bool {

@@ -74,7 +74,7 @@ fn paged() -> Bitmap {
 }
 
 #[test]
-fn c01_an_empty_set_holds_nothing_and_takes_its_first_id() {
+fn case_01_an_empty_set_holds_nothing_and_takes_its_first_id() {
     for id in CORNERS {
         let bitmap = Bitmap::default();
         assert!(bitmap.is_empty() && CORNERS.iter().all(|&id| !bitmap.contains_id(id)));
@@ -327,7 +327,7 @@ fn a_million_dense_ids_take_at_most_1_2_bits_each_even_before_they_are_compacted
 }
 
 #[test]
-fn c10_chunks_that_no_bitmap_can_have_are_refused() {
+fn case_10_chunks_that_no_bitmap_can_have_are_refused() {
     let ascending: Vec<u16> = (0..=4_096).collect();
     let words = |count: usize| {
         let mut words = [0; 1024];
@@ -410,7 +410,7 @@ fn race(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
 }
 
 #[test]
-fn c11_what_was_announced_is_contained_while_arrays_become_pages() {
+fn case_11_what_was_announced_is_contained_while_arrays_become_pages() {
     let few = cfg!(miri);
     // One chunk after another is filled, each from the overlay over an array to a page.
     let (bitmap, each) = if few { (loaded(0, 4_090), 8) } else { (Bitmap::new(), 6_000) };
@@ -419,14 +419,14 @@ fn c11_what_was_announced_is_contained_while_arrays_become_pages() {
 }
 
 #[test]
-fn c11_what_was_announced_is_contained_while_sparse_ids_are_sorted_in() {
+fn case_11_what_was_announced_is_contained_while_sparse_ids_are_sorted_in() {
     let each = if cfg!(miri) { 8 } else { 1_000 };
     race(&Bitmap::new(), each, |n| n * 1_000);
     race(&Bitmap::new(), each, |n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
 }
 
 #[test]
-fn c11_what_was_announced_is_contained_while_others_are_merged_in() {
+fn case_11_what_was_announced_is_contained_while_others_are_merged_in() {
     let each = if cfg!(miri) { 8 } else { 1_000 };
     // Inserts go where `other` has a page and this bitmap at first has nothing.
     let (bitmap, id) = (Bitmap::new(), |n| 5_000 + n * 13);
@@ -462,7 +462,7 @@ fn c11_what_was_announced_is_contained_while_others_are_merged_in() {
 }
 
 #[test]
-fn c11_of_threads_that_insert_the_same_id_exactly_one_is_told_it_is_new() {
+fn case_11_of_threads_that_insert_the_same_id_exactly_one_is_told_it_is_new() {
     let bitmap = Bitmap::new();
     let barrier = Barrier::new(THREADS as usize);
     // Dense ids that pass through all three places, then sparse ones.

@@ -40,7 +40,7 @@ fn the_keys_of_the_model_meet_in_every_word() {
 }
 
 #[test]
-fn c11_in_no_order_do_two_inserts_lose_a_bit() {
+fn case_11_in_no_order_do_two_inserts_lose_a_bit() {
     explore(|| {
         let block = Arc::new(Modelled::default());
         let other = thread::spawn({
@@ -55,7 +55,7 @@ fn c11_in_no_order_do_two_inserts_lose_a_bit() {
 }
 
 #[test]
-fn c11_in_no_order_are_all_told_that_a_new_key_was_there() {
+fn case_11_in_no_order_are_all_told_that_a_new_key_was_there() {
     explore(|| {
         let block = Arc::new(Modelled::default());
         let other = thread::spawn({
@@ -88,7 +88,7 @@ fn who_finds_a_key_sees_what_was_done_before_it_was_inserted() {
 }
 
 #[test]
-fn c11_a_merge_loses_neither_its_own_bits_nor_those_of_an_insert() {
+fn case_11_a_merge_loses_neither_its_own_bits_nor_those_of_an_insert() {
     explore(|| {
         let (target, source) = (Arc::new(Modelled::default()), Modelled::default());
         source.insert(OTHER);

@@ -40,7 +40,7 @@ fn passing<K: AsRef<[u8]>>(filter: &BloomFilter, probes: impl Iterator<Item = K>
 }
 
 #[test]
-fn c01_a_filter_for_no_items_works() {
+fn case_01_a_filter_for_no_items_works() {
     for hash in HASHES {
         let filter = filter(0, 0.01, hash);
         assert_eq!(passing(&filter, (0..10_000).map(u64::to_le_bytes)), 0);
@@ -55,7 +55,7 @@ fn c01_a_filter_for_no_items_works() {
 }
 
 #[test]
-fn c05_a_filter_of_one_key_knows_only_that_key() {
+fn case_05_a_filter_of_one_key_knows_only_that_key() {
     for hash in HASHES {
         let filter = filter(1, 1e-9, hash);
         filter.insert(&1_u64.to_le_bytes());
@@ -88,7 +88,7 @@ fn the_model_predicts_the_measured_rate() {
 }
 
 #[test]
-fn c04_a_rate_of_one_in_a_million_is_kept() {
+fn case_04_a_rate_of_one_in_a_million_is_kept() {
     for hash in HASHES {
         let filter = filter(20_000, 1e-6, hash);
         for n in 0..20_000_u64 {
@@ -101,7 +101,7 @@ fn c04_a_rate_of_one_in_a_million_is_kept() {
 }
 
 #[test]
-fn c06_a_filter_with_every_bit_set_says_so() {
+fn case_06_a_filter_with_every_bit_set_says_so() {
     let filter = filter(0, 0.01, HashAlgorithm::Xxh3);
     for n in 0..20_000_u64 {
         filter.insert(&n.to_le_bytes());
@@ -113,7 +113,7 @@ fn c06_a_filter_with_every_bit_set_says_so() {
 }
 
 #[test]
-fn c11_sixteen_threads_lose_no_bits() {
+fn case_11_sixteen_threads_lose_no_bits() {
     const EACH: u64 = 20_000;
     // Half the planned size, so that threads meet in the same words all the time.
     let filter = filter(160_000, 0.01, HashAlgorithm::Xxh3);
@@ -162,7 +162,7 @@ fn the_trait_object_behaves_as_the_filter() {
 }
 
 #[test]
-fn c11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() {
+fn case_11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() {
     // The fullest case for the vector load: one block, all bits contended.
     const INSERTS: u64 = if cfg!(miri) { 100 } else { 20_000 };
     let filter = filter(40, 0.01, HashAlgorithm::Xxh3);

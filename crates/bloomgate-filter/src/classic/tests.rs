@@ -35,7 +35,7 @@ fn passing<K: AsRef<[u8]>>(filter: &ClassicBloom, probes: impl Iterator<Item = K
 }
 
 #[test]
-fn c01_a_filter_for_no_items_works() {
+fn case_01_a_filter_for_no_items_works() {
     for hash in HASHES {
         let filter = filter(0, 0.01, hash);
         assert_eq!(passing(&filter, (0..10_000).map(u64::to_le_bytes)), 0);
@@ -64,7 +64,7 @@ fn deep_c04_the_classic_filter_keeps_a_rate_of_one_in_a_million() {
 }
 
 #[test]
-fn c05_a_filter_of_one_key_knows_only_that_key() {
+fn case_05_a_filter_of_one_key_knows_only_that_key() {
     for hash in HASHES {
         let filter = filter(1, 1e-9, hash);
         filter.insert(&0_u64.to_le_bytes());
@@ -73,7 +73,7 @@ fn c05_a_filter_of_one_key_knows_only_that_key() {
 }
 
 #[test]
-fn c06_a_filter_with_every_bit_set_says_so() {
+fn case_06_a_filter_with_every_bit_set_says_so() {
     // 96 bits: the last word has spare bits, which must not count as unset.
     let filter = filter(10, 0.01, HashAlgorithm::Xxh3);
     assert_eq!(filter.plan().bits(), 96);
@@ -88,10 +88,10 @@ fn c06_a_filter_with_every_bit_set_says_so() {
 }
 
 #[test]
-fn c06_the_sample_of_a_large_filter_tells_its_fill() {
+fn case_06_the_sample_of_a_large_filter_tells_its_fill() {
     let plan = plan(1_000_000, 0.01);
     // One word in ten is looked at.
-    let step = plan.words().div_ceil(MOST_COUNTED as u64);
+    let step = plan.words().div_ceil(MAX_COUNTED as u64);
     assert_eq!((step, plan.words().div_ceil(step)), (10, 14_977));
 
     let filter = ClassicBloom::new(plan, hasher(HashAlgorithm::Xxh3, 1, 2)).unwrap();
@@ -113,7 +113,7 @@ fn c06_the_sample_of_a_large_filter_tells_its_fill() {
 }
 
 #[test]
-fn c11_sixteen_threads_lose_no_bits() {
+fn case_11_sixteen_threads_lose_no_bits() {
     const EACH: u64 = 100;
     const ROUNDS: u64 = 100;
     let keys = |round: u64, thread: u64| {
@@ -168,7 +168,7 @@ fn merging_adds_the_keys_of_the_other() {
 }
 
 #[test]
-fn c11_what_is_inserted_before_a_merge_is_found_after_it_while_others_insert() {
+fn case_11_what_is_inserted_before_a_merge_is_found_after_it_while_others_insert() {
     let (target, source) =
         (filter(20_000, 0.01, HashAlgorithm::Xxh3), filter(20_000, 0.01, HashAlgorithm::Xxh3));
     (0..5_000_u64).for_each(|n| _ = source.insert(&n.to_le_bytes()));
@@ -204,7 +204,7 @@ fn filters_that_differ_are_not_merged() {
 }
 
 #[test]
-fn c07_a_filter_made_from_copied_words_is_the_same_filter() {
+fn case_07_a_filter_made_from_copied_words_is_the_same_filter() {
     for hash in HASHES {
         let original = filter(1_000, 0.01, hash);
         (0..1_000_u64).for_each(|n| _ = original.insert(&n.to_le_bytes()));
@@ -218,7 +218,7 @@ fn c07_a_filter_made_from_copied_words_is_the_same_filter() {
 }
 
 #[test]
-fn c10_words_that_the_plan_does_not_fit_are_refused() {
+fn case_10_words_that_the_plan_does_not_fit_are_refused() {
     let plan = plan(10, 0.01);
     let from = |words: &[u64]| {
         ClassicBloom::from_words(plan, hasher(HashAlgorithm::Xxh3, 1, 2), 0, words.to_vec())

@@ -18,7 +18,7 @@ fn key(thread: usize, n: usize) -> Vec<u8> {
 }
 
 #[test]
-fn c01_an_empty_set_holds_nothing_and_takes_its_first_key() {
+fn case_01_an_empty_set_holds_nothing_and_takes_its_first_key() {
     for set in [ExactSet::new(), ExactSet::default(), ExactSet::with_capacity(0)] {
         assert!(!set.contains(b"") && !set.contains(b"a"));
         assert!(set.is_empty());
@@ -45,7 +45,7 @@ fn a_key_is_new_once() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many slots")]
-fn c10_an_immense_capacity_reserves_little() {
+fn case_10_an_immense_capacity_reserves_little() {
     let set = ExactSet::with_capacity(usize::MAX);
     assert!(set.bytes() < 4 << 20, "{}", set.bytes());
     assert!(set.insert(b"a"));
@@ -117,7 +117,7 @@ fn the_trait_object_behaves_as_the_set() {
 }
 
 #[test]
-fn c11_what_was_announced_is_contained_while_the_set_grows() {
+fn case_11_what_was_announced_is_contained_while_the_set_grows() {
     let set = ExactSet::new();
     let announced: Vec<_> = (0..THREADS).map(|_| AtomicUsize::new(0)).collect();
     let barrier = Barrier::new(THREADS + 2);
@@ -159,7 +159,7 @@ fn c11_what_was_announced_is_contained_while_the_set_grows() {
 }
 
 #[test]
-fn c11_of_threads_that_insert_the_same_key_exactly_one_is_told_it_is_new() {
+fn case_11_of_threads_that_insert_the_same_key_exactly_one_is_told_it_is_new() {
     let set = ExactSet::new();
     let barrier = Barrier::new(THREADS);
     let told: Vec<Vec<bool>> = thread::scope(|scope| {

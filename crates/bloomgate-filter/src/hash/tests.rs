@@ -31,22 +31,22 @@ fn check(hash: HashAlgorithm, vectors: &[(usize, u64, u64)], expected_fold: u64)
 }
 
 #[test]
-fn c07_siphash_agrees_with_other_implementations() {
+fn case_07_siphash_agrees_with_other_implementations() {
     check(HashAlgorithm::SipHash13, golden::SIPHASH13, golden::SIPHASH13_FOLD);
 }
 
 #[test]
-fn c07_xxh3_agrees_with_other_implementations() {
+fn case_07_xxh3_agrees_with_other_implementations() {
     check(HashAlgorithm::Xxh3, golden::XXH3, golden::XXH3_FOLD);
 }
 
 #[test]
-fn c07_aes_agrees_with_other_implementations() {
+fn case_07_aes_agrees_with_other_implementations() {
     check(HashAlgorithm::Aes128, golden::AES128, golden::AES128_FOLD);
 }
 
 #[test]
-fn c07_aes_without_the_processors_instructions_agrees_with_other_implementations() {
+fn case_07_aes_without_the_processors_instructions_agrees_with_other_implementations() {
     let info = [LABEL.as_bytes(), HashAlgorithm::Aes128.name().as_bytes()];
     let portable = CmacKey::portable(&secret().derive(&NONCE, &info));
     for &(len, block, bits) in golden::AES128 {
@@ -56,7 +56,7 @@ fn c07_aes_without_the_processors_instructions_agrees_with_other_implementations
 }
 
 #[test]
-fn c07_siphash_agrees_with_the_usual_crate() {
+fn case_07_siphash_agrees_with_the_usual_crate() {
     for len in 0..=300 {
         let (key, bytes) = ([len as u64 * 3, !(len as u64)], key(len));
         let usual = siphasher::sip::SipHasher13::new_with_keys(key[0], key[1]).hash(&bytes);
@@ -65,13 +65,13 @@ fn c07_siphash_agrees_with_the_usual_crate() {
 }
 
 #[test]
-fn c07_the_fingerprint_of_a_secret_is_fixed() {
+fn case_07_the_fingerprint_of_a_secret_is_fixed() {
     assert_eq!(secret().fingerprint(), golden::FINGERPRINT);
     assert_ne!(Secret::new(&[1; 32]).unwrap().fingerprint(), golden::FINGERPRINT);
 }
 
 #[test]
-fn c07_names_and_numbers_of_the_algorithms_are_fixed() {
+fn case_07_names_and_numbers_of_the_algorithms_are_fixed() {
     assert_eq!(
         (HashAlgorithm::SipHash13.id(), HashAlgorithm::SipHash13.name()),
         (1, "siphash-1-3")

@@ -14,7 +14,7 @@ fn check<K: Key>(key: K, kind: &str, expected: &[u8]) {
 }
 
 #[test]
-fn c07_golden_vectors_of_integers() {
+fn case_07_golden_vectors_of_integers() {
     check(0_i64, "int", &[0; 8]);
     check(1_u8, "int", &[1, 0, 0, 0, 0, 0, 0, 0]);
     check(-2_i8, "int", &[254, 255, 255, 255, 255, 255, 255, 255]);
@@ -30,7 +30,7 @@ fn c07_golden_vectors_of_integers() {
 }
 
 #[test]
-fn c07_golden_vectors_of_text_and_bytes() {
+fn case_07_golden_vectors_of_text_and_bytes() {
     check(String::from("käse"), "text", b"k\xc3\xa4se");
     check(Box::<str>::from(""), "text", b"");
     check(Arc::<str>::from("a\0b"), "text", b"a\0b");
@@ -41,7 +41,7 @@ fn c07_golden_vectors_of_text_and_bytes() {
 }
 
 #[test]
-fn c07_golden_vectors_of_tuples() {
+fn case_07_golden_vectors_of_tuples() {
     let text = String::from;
     check((1_u8, text("ab")), "(int,text)", &[8, 1, 0, 0, 0, 0, 0, 0, 0, 2, b'a', b'b']);
     check((text(""), text("")), "(text,text)", &[0, 0]);
@@ -56,7 +56,7 @@ fn c07_golden_vectors_of_tuples() {
 
 #[cfg(feature = "uuid")]
 #[test]
-fn c07_golden_vector_of_uuids() {
+fn case_07_golden_vector_of_uuids() {
     let id = uuid::Uuid::from_u128(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
     let expected = [
         0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff,

@@ -9,7 +9,7 @@ use crate::error::Error;
 mod tests;
 
 /// The most bits a key may set.
-const MOST_HASHES: u32 = 64;
+const MAX_HASHES: u32 = 64;
 
 /// The size of a [`ClassicBloom`](crate::ClassicBloom): bits and hashes by the textbook formulas.
 ///
@@ -44,7 +44,7 @@ pub struct ClassicParams {
     rate: FalsePositiveRate,
     /// At least 1.
     bits: u64,
-    /// From 1 to [`MOST_HASHES`], and never more than `bits`.
+    /// From 1 to [`MAX_HASHES`], and never more than `bits`.
     hashes: u32,
 }
 
@@ -67,7 +67,7 @@ impl ClassicParams {
         let sized_for = items.max(1) as f64;
         // At least 1, since the quotient is above 0; at most 2^64 · 44, far inside a u128.
         let bits = (sized_for * -rate.get().ln() / (LN_2 * LN_2)).ceil();
-        let hashes = (bits / sized_for * LN_2).round().clamp(1.0, f64::from(MOST_HASHES));
+        let hashes = (bits / sized_for * LN_2).round().clamp(1.0, f64::from(MAX_HASHES));
         let bits = if items == 0 { 64 } else { bits as u128 };
 
         let bytes = bits.div_ceil(64) * 8;
@@ -92,7 +92,7 @@ impl ClassicParams {
         bits: u64,
         hashes: u32,
     ) -> Option<Self> {
-        let most_hashes = bits.min(u64::from(MOST_HASHES));
+        let most_hashes = bits.min(u64::from(MAX_HASHES));
         let plan = Self { items, rate, bits, hashes };
         ((1..=most_hashes).contains(&u64::from(hashes)) && plan.bytes() <= isize::MAX as u64)
             .then_some(plan)

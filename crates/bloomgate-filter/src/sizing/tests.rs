@@ -9,7 +9,7 @@ fn plan(items: u64, rate: f64) -> BloomParams {
 }
 
 #[test]
-fn c02_only_rates_between_0_and_1_are_accepted() {
+fn case_02_only_rates_between_0_and_1_are_accepted() {
     let above = 1.0 + f64::EPSILON;
     for value in [0.0, -0.0, 1.0, above, 1.5, 5.0, 50.0, -1.0, -1e-300, f64::INFINITY] {
         for value in [value, -value] {
@@ -25,7 +25,7 @@ fn c02_only_rates_between_0_and_1_are_accepted() {
 }
 
 #[test]
-fn c02_rates_too_small_to_be_kept_are_refused_by_name() {
+fn case_02_rates_too_small_to_be_kept_are_refused_by_name() {
     for value in [5e-324, f64::MIN_POSITIVE, 1e-12, 0.999e-9] {
         let error = FalsePositiveRate::new(value).unwrap_err();
         assert_eq!(error, Error::RateTooSmall { value });
@@ -35,7 +35,7 @@ fn c02_rates_too_small_to_be_kept_are_refused_by_name() {
 }
 
 #[test]
-fn c02_a_rate_next_to_1_gives_a_small_filter() {
+fn case_02_a_rate_next_to_1_gives_a_small_filter() {
     // The largest number below 1.
     for items in [0, 1, 1_000, 1_000_000_000] {
         let plan = plan(items, 1.0 - f64::EPSILON / 2.0);
@@ -44,7 +44,7 @@ fn c02_a_rate_next_to_1_gives_a_small_filter() {
 }
 
 #[test]
-fn c01_no_items_are_a_plan_of_one_block() {
+fn case_01_no_items_are_a_plan_of_one_block() {
     for rate in [1e-9, 0.01, 0.999] {
         let plan = plan(0, rate);
         assert_eq!((plan.blocks(), plan.bits(), plan.bytes()), (1, 512, 64));
@@ -101,7 +101,7 @@ fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
 }
 
 #[test]
-fn c04_more_items_than_the_hash_can_tell_apart_are_refused() {
+fn case_04_more_items_than_the_hash_can_tell_apart_are_refused() {
     let refused = |items, rate| {
         matches!(
             BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()),
@@ -126,7 +126,7 @@ fn the_rate_grows_with_the_items_from_0_to_1() {
 }
 
 #[test]
-fn c06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
+fn case_06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
     for plan in [plan(0, 0.01), plan(1_000, 0.01), plan(1_000_000, 0.001)] {
         for items in [0, 1, plan.items() / 2, plan.items(), 3 * plan.items()] {
             assert_eq!(plan.estimated_items(plan.expected_fill(items)), Some(items));
@@ -139,7 +139,7 @@ fn c06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
 
 proptest! {
     #[test]
-    fn c02_any_legal_plan_is_quick_and_as_small_as_it_can_be(
+    fn case_02_any_legal_plan_is_quick_and_as_small_as_it_can_be(
         exponent in 0_u32..64,
         mantissa: u64,
         rate in prop_oneof![1e-9..1.0, (-9.0..0.0).prop_map(|power: f64| 10_f64.powf(power))],

@@ -15,7 +15,7 @@ use crate::error::Error;
 const PAGE_BYTES: usize = 8 * PAGE_WORDS;
 
 /// Bytes of the shortest chunk: its word and one position.
-pub(super) const LEAST_BYTES: u64 = 10;
+pub(super) const MIN_BYTES: u64 = 10;
 
 pub(super) fn write<W: Write>(bitmap: &Bitmap, position: &[u8], out: W) -> Result<(), Error> {
     let foreign_keys = bitmap.has_foreign_keys();

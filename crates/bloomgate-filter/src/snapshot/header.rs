@@ -16,7 +16,7 @@ mod shape;
 pub(super) use shape::{HashedBy, Shape};
 
 /// The longest position that a snapshot carries, in bytes.
-pub const MOST_POSITION_BYTES: usize = 4096;
+pub const MAX_POSITION_BYTES: usize = 4096;
 
 /// As in PNG: a byte that is no ASCII, a name, and line ends of both kinds around the byte that ends
 /// a text file in DOS. What passes a snapshot through as text changes one of them.
@@ -202,7 +202,7 @@ impl Header {
             return Err(Error::SnapshotVersion { version });
         }
         let position_bytes = u32::from_le_bytes(field(&fixed, at::POSITION_LENGTH));
-        let mut position = [0; MOST_POSITION_BYTES];
+        let mut position = [0; MAX_POSITION_BYTES];
         let Some(position) = position.get_mut(..position_bytes as usize) else {
             return invalid("position length", "is more than 4096");
         };

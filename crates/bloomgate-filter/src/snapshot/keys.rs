@@ -8,14 +8,14 @@ use crate::error::Error;
 use crate::exact::ExactSet;
 
 /// Bytes of the shortest key, which is empty: its length.
-pub(super) const LEAST_BYTES: u64 = 8;
+pub(super) const MIN_BYTES: u64 = 8;
 
 pub(super) fn write<W: Write>(set: &ExactSet, position: &[u8], out: W) -> Result<(), Error> {
     let keys = set.sorted_keys();
     let header = Header {
         shape: Shape::Exact { keys: keys.len() as u64 },
         items: set.stats().items,
-        body_bytes: keys.iter().map(|key| LEAST_BYTES + key.len() as u64).sum(),
+        body_bytes: keys.iter().map(|key| MIN_BYTES + key.len() as u64).sum(),
         position: position.into(),
     };
     let mut sink = Sink::new(out, &header)?;

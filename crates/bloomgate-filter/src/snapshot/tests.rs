@@ -183,7 +183,7 @@ fn a_set_that_was_read_can_be_merged_with_the_one_that_was_written() {
 #[test]
 fn a_position_of_4096_bytes_is_carried_and_one_byte_more_is_refused() {
     let set = bloom(1, HashAlgorithm::Xxh3);
-    let position: Vec<u8> = (0..MOST_POSITION_BYTES + 1).map(|at| at as u8).collect();
+    let position: Vec<u8> = (0..MAX_POSITION_BYTES + 1).map(|at| at as u8).collect();
     let (_, longest) = position.split_first().unwrap();
     let mut bytes = Vec::new();
     write(&set, longest, &mut bytes).unwrap();

@@ -3,7 +3,7 @@
 use crate::kinds::{EVERY_KIND, passing};
 
 #[test]
-fn c06_an_overfull_filter_denies_no_member_and_admits_its_state() {
+fn case_06_an_overfull_filter_denies_no_member_and_admits_its_state() {
     for build in EVERY_KIND {
         let (filter, _) = build(5_000, 0.01);
         let mut before = filter.stats();
@@ -30,7 +30,7 @@ fn c06_an_overfull_filter_denies_no_member_and_admits_its_state() {
 }
 
 #[test]
-fn c06_the_estimate_counts_distinct_keys() {
+fn case_06_the_estimate_counts_distinct_keys() {
     for build in EVERY_KIND {
         let (filter, _) = build(10_000, 0.001);
         assert_eq!(filter.stats().distinct, Some(0));

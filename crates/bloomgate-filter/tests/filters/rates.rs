@@ -142,52 +142,52 @@ fn a_large_filter_holds_every_rate<S: Shape>() {
 }
 
 #[test]
-fn c05_sequential_integers_pass_at_the_rate_asked_for() {
+fn case_05_sequential_integers_pass_at_the_rate_asked_for() {
     every_kind_of_filter_holds_every_rate::<Sequence>();
 }
 
 #[test]
-fn c05_decimal_strings_pass_at_the_rate_asked_for() {
+fn case_05_decimal_strings_pass_at_the_rate_asked_for() {
     every_kind_of_filter_holds_every_rate::<Decimal>();
 }
 
 #[test]
-fn c05_big_endian_integers_pass_at_the_rate_asked_for() {
+fn case_05_big_endian_integers_pass_at_the_rate_asked_for() {
     every_kind_of_filter_holds_every_rate::<BigEndian>();
 }
 
 #[test]
-fn c05_prefixed_strings_pass_at_the_rate_asked_for() {
+fn case_05_prefixed_strings_pass_at_the_rate_asked_for() {
     every_kind_of_filter_holds_every_rate::<Prefixed>();
 }
 
 #[test]
-fn c05_random_uuids_pass_at_the_rate_asked_for() {
+fn case_05_random_uuids_pass_at_the_rate_asked_for() {
     every_kind_of_filter_holds_every_rate::<UuidV4>();
 }
 
 #[test]
-fn c05_uuids_of_a_clock_pass_at_the_rate_asked_for() {
+fn case_05_uuids_of_a_clock_pass_at_the_rate_asked_for() {
     every_kind_of_filter_holds_every_rate::<UuidV7>();
 }
 
 #[test]
-fn c04_ten_million_sequential_integers_pass_at_the_rate_asked_for() {
+fn case_04_ten_million_sequential_integers_pass_at_the_rate_asked_for() {
     a_large_filter_holds_every_rate::<Sequence>();
 }
 
 #[test]
-fn c04_ten_million_decimal_strings_pass_at_the_rate_asked_for() {
+fn case_04_ten_million_decimal_strings_pass_at_the_rate_asked_for() {
     a_large_filter_holds_every_rate::<Decimal>();
 }
 
 #[test]
-fn c04_ten_million_random_uuids_pass_at_the_rate_asked_for() {
+fn case_04_ten_million_random_uuids_pass_at_the_rate_asked_for() {
     a_large_filter_holds_every_rate::<UuidV4>();
 }
 
 #[test]
-fn c04_ten_million_uuids_of_a_clock_pass_at_the_rate_asked_for() {
+fn case_04_ten_million_uuids_of_a_clock_pass_at_the_rate_asked_for() {
     a_large_filter_holds_every_rate::<UuidV7>();
 }
 
@@ -223,7 +223,7 @@ fn names(file: &str) -> Vec<String> {
 }
 
 #[test]
-fn c05_real_names_pass_at_the_rate_asked_for() {
+fn case_05_real_names_pass_at_the_rate_asked_for() {
     let (python, node) = (names("python-package-names.txt.gz"), names("node-package-names.txt.gz"));
     assert_eq!((python.len(), node.len()), (200_000, 100_000));
     // The files are in random order. Each is asked for with the other's names, too.
@@ -250,7 +250,7 @@ fn c05_real_names_pass_at_the_rate_asked_for() {
 
 /// The attacker has the code and every key, and searches under a secret of his own, at leisure.
 #[test]
-fn c57_a_thousand_keys_that_pass_an_attackers_filter_pass_ours_at_the_rate() {
+fn case_57_a_thousand_keys_that_pass_an_attackers_filter_pass_ours_at_the_rate() {
     const ITEMS: u64 = 100_000;
     for hash in HashAlgorithm::ALL {
         let plan = BloomParams::new(ITEMS, FalsePositiveRate::new(0.01).unwrap()).unwrap();

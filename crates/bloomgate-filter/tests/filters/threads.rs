@@ -6,7 +6,7 @@ use std::thread;
 use crate::kinds::EVERY_KIND;
 
 #[test]
-fn c11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {
+fn case_11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {
     const KEYS: usize = 2_000;
     for build in EVERY_KIND {
         // Large enough that no key finds all its bits set by others.

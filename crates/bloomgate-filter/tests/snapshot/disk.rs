@@ -37,7 +37,7 @@ fn a_file_is_saved_inspected_loaded_and_replaced() {
 
 #[cfg(unix)]
 #[test]
-fn c57_only_its_owner_may_read_a_file() {
+fn case_57_only_its_owner_may_read_a_file() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn a_position_that_is_too_long_leaves_the_old_file() {
 }
 
 #[test]
-fn c08_a_file_of_another_length_is_refused_by_a_look_at_its_header() {
+fn case_08_a_file_of_another_length_is_refused_by_a_look_at_its_header() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
     snapshot::save(&bloom(HashAlgorithm::Xxh3), b"", &path).unwrap();

@@ -28,7 +28,7 @@ fn the_golden_files_are_made() {
 }
 
 #[test]
-fn c08_the_golden_files_of_version_1_are_read_and_written_again_byte_for_byte() {
+fn case_08_the_golden_files_of_version_1_are_read_and_written_again_byte_for_byte() {
     for (name, made_now) in snapshots() {
         let golden = fs::read(folder().join(format!("v1-{name}.snapshot"))).unwrap();
         assert!(golden == made_now, "{name} is written differently now");
@@ -47,7 +47,7 @@ fn c08_the_golden_files_of_version_1_are_read_and_written_again_byte_for_byte() 
 const CHILD_WRITES: &str = "BLOOMGATE_SNAPSHOT_CHILD_WRITES";
 
 #[test]
-fn c07_a_snapshot_of_another_process_denies_none_of_10000_keys() {
+fn case_07_a_snapshot_of_another_process_denies_none_of_10000_keys() {
     use bloomgate_filter::{BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm};
 
     let keys = || (0..10_000_u64).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
@@ -61,7 +61,10 @@ fn c07_a_snapshot_of_another_process_denies_none_of_10000_keys() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "golden::c07_a_snapshot_of_another_process_denies_none_of_10000_keys"])
+        .args([
+            "--exact",
+            "golden::case_07_a_snapshot_of_another_process_denies_none_of_10000_keys",
+        ])
         .env(CHILD_WRITES, &path)
         .output()
         .unwrap();

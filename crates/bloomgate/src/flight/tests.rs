@@ -40,7 +40,7 @@ async fn callers_of_one_generation_share_a_flight() {
 }
 
 #[tokio::test]
-async fn c29_a_caller_after_a_write_starts_its_own_flight() {
+async fn case_29_a_caller_after_a_write_starts_its_own_flight() {
     let flights = Arc::new(Flights::new(8));
     let (_first, old) = started(flights.board(&key(1), CALM));
     old.start();
@@ -83,7 +83,7 @@ async fn out_of_step_only_flights_that_have_asked_nothing_are_joined() {
 }
 
 #[tokio::test]
-async fn c30_a_flight_that_is_dropped_frees_its_slot_and_wakes_its_waiters() {
+async fn case_30_a_flight_that_is_dropped_frees_its_slot_and_wakes_its_waiters() {
     let flights = Arc::new(Flights::<u8>::new(8));
     let (waiter, ticket) = started(flights.board(&key(1), CALM));
     let task = tokio::spawn(async move {

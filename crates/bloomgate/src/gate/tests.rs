@@ -64,7 +64,7 @@ fn an_update_opens_its_key_and_admits_nothing() {
 
 // Rule A2: the copy of the open set.
 #[test]
-fn c36_a_new_generation_holds_the_writes_that_were_open_before_it() {
+fn case_36_a_new_generation_holds_the_writes_that_were_open_before_it() {
     let gate = closed();
     gate.begin_admitting(&key(1), Token::fresh()).unwrap();
     let building = gate.start_generation(blueprint()).unwrap();
@@ -75,7 +75,7 @@ fn c36_a_new_generation_holds_the_writes_that_were_open_before_it() {
 
 // Rule A2: the subscription.
 #[test]
-fn c36_a_begin_during_the_scan_admits_to_both_generations() {
+fn case_36_a_begin_during_the_scan_admits_to_both_generations() {
     let gate = closed();
     let building = gate.start_generation(blueprint()).unwrap();
     gate.begin_admitting(&key(1), Token::fresh()).unwrap();
@@ -86,7 +86,7 @@ fn c36_a_begin_during_the_scan_admits_to_both_generations() {
 
 // Rule A1: keyed by key and write.
 #[test]
-fn c36_a_second_write_that_ends_leaves_the_first_one_to_the_next_generation() {
+fn case_36_a_second_write_that_ends_leaves_the_first_one_to_the_next_generation() {
     let gate = closed();
     let second = Token::fresh();
     gate.begin_admitting(&key(1), Token::fresh()).unwrap();
@@ -96,7 +96,7 @@ fn c36_a_second_write_that_ends_leaves_the_first_one_to_the_next_generation() {
 }
 
 #[test]
-fn c36_an_update_beside_a_write_does_not_hide_it_from_the_next_generation() {
+fn case_36_an_update_beside_a_write_does_not_hide_it_from_the_next_generation() {
     let gate = closed();
     gate.begin_admitting(&key(1), Token::fresh()).unwrap();
     gate.begin_existing(&key(1), Token::fresh()).unwrap();
@@ -136,7 +136,7 @@ fn while_the_open_set_is_locked<T: Send>(
 
 // Rule A2, the order: the generation is subscribed before the open set is copied.
 #[test]
-fn c36_a_new_generation_subscribes_before_it_copies_the_open_set() {
+fn case_36_a_new_generation_subscribes_before_it_copies_the_open_set() {
     let gate = closed();
     let mut subscribed = false;
     let building = thread::scope(|threads| {
@@ -166,7 +166,7 @@ fn c36_a_new_generation_subscribes_before_it_copies_the_open_set() {
 // The Begin waits for the open set; the thread that gives it up begins a generation at once, and
 // mostly has copied the set before the Begin gets its turn.
 #[test]
-fn c36_a_begin_looks_for_generations_after_it_has_entered_the_open_set() {
+fn case_36_a_begin_looks_for_generations_after_it_has_entered_the_open_set() {
     for round in 0..200_i64 {
         let (gate, about_to) = (closed(), Barrier::new(2));
         let (building, beginning) = thread::scope(|threads| {
@@ -193,7 +193,7 @@ fn c36_a_begin_looks_for_generations_after_it_has_entered_the_open_set() {
 
 // Whoever is first, the generation has the key.
 #[test]
-fn c36_a_begin_that_races_with_a_new_generation_is_in_it() {
+fn case_36_a_begin_that_races_with_a_new_generation_is_in_it() {
     let gate = closed();
     for round in 0..2_000_i64 {
         let barrier = Barrier::new(2);
@@ -214,7 +214,7 @@ fn c36_a_begin_that_races_with_a_new_generation_is_in_it() {
 
 // Promise P1 across the swap: no thread that checks sees a moment without the key.
 #[test]
-fn c36_the_swap_is_one_step() {
+fn case_36_the_swap_is_one_step() {
     let gate = closed();
     gate.begin_admitting(&key(1), Token::fresh()).unwrap();
     let done = AtomicBool::new(false);
@@ -254,7 +254,7 @@ fn each_generation_hashes_under_a_key_of_its_own() {
 
 // Case C35.
 #[test]
-fn c35_a_generation_that_is_dropped_is_as_if_it_had_never_been() {
+fn case_35_a_generation_that_is_dropped_is_as_if_it_had_never_been() {
     let (gate, building) = building();
     assert!(gate.snapshot().2.is_some());
     drop(building);
@@ -264,7 +264,7 @@ fn c35_a_generation_that_is_dropped_is_as_if_it_had_never_been() {
 }
 
 #[test]
-fn c35_a_dropped_rebuild_leaves_the_generation_in_service() {
+fn case_35_a_dropped_rebuild_leaves_the_generation_in_service() {
     let gate = closed();
     let first = gate.start_generation(blueprint()).unwrap();
     let second = gate.start_generation(blueprint()).unwrap();
@@ -353,7 +353,7 @@ fn a_write_too_many_is_refused_and_admits_nothing() {
 
 // Case C01, for the gate alone.
 #[test]
-fn c01_a_gate_for_no_rows_is_sized_for_some() {
+fn case_01_a_gate_for_no_rows_is_sized_for_some() {
     let capacity = config::Capacity::Counted.for_rows(0);
     assert_eq!(capacity, config::AT_LEAST);
     assert_eq!(config::Capacity::Counted.for_rows(u64::MAX), u64::MAX);

@@ -97,7 +97,7 @@ pub(crate) struct Inner<K, V> {
     progress: Arc<Progress>,
     rebuilds: RebuildRequests,
     /// Services that a layer was put before.
-    layered: AtomicU64,
+    guarded_routes: AtomicU64,
     /// Writes whose task is running; those that merely wait for W to pass are not among them.
     running_writes: watch::Sender<usize>,
     _background: Vec<Background>,
@@ -152,7 +152,7 @@ impl<K: Key, V: Value> Guard<K, V> {
     /// A layer was put before a service.
     #[cfg(feature = "axum")]
     pub(crate) fn count_layer(&self) {
-        self.0.layered.fetch_add(1, Ordering::Relaxed);
+        self.0.guarded_routes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Past the gate: for a caller that has had the verdict already, and counted it.
@@ -328,7 +328,7 @@ impl<K: Key, V: Value> Guard<K, V> {
                 loads: inner.flights.running() as u64,
                 writes: inner.gate.open_writes().len() as u64,
             },
-            layered: inner.layered.load(Ordering::Relaxed),
+            guarded_routes: inner.guarded_routes.load(Ordering::Relaxed),
             warm_up_error: inner.progress.last_error(),
             shared_cache_error: inner.shared.as_ref().and_then(|shared| shared.last_error()),
         }

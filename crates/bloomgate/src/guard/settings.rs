@@ -39,9 +39,9 @@ pub(crate) struct Settings {
 
 /// What is taken off the write window so that End comes before it is over.
 const WINDOW_RESERVE: Duration = Duration::from_secs(5);
-const SHORTEST_WINDOW: Duration = Duration::from_secs(1);
-const LONGEST_WINDOW: Duration = Duration::from_secs(600);
-const LONGEST_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
+const MIN_WINDOW: Duration = Duration::from_secs(1);
+const MAX_WINDOW: Duration = Duration::from_secs(600);
+const MAX_TTL: Duration = Duration::from_secs(366 * 24 * 3600);
 
 impl Settings {
     /// How long a write's `run` may take, counted from before Begin: W − 5 s, or three quarters of
@@ -66,13 +66,13 @@ impl Settings {
             Ok(())
         };
         let millisecond = Duration::from_millis(1);
-        within("value_ttl", self.value_ttl, millisecond, LONGEST_TTL)?;
-        within("null_ttl", self.null_ttl, millisecond, LONGEST_TTL)?;
+        within("value_ttl", self.value_ttl, millisecond, MAX_TTL)?;
+        within("null_ttl", self.null_ttl, millisecond, MAX_TTL)?;
         within("store_budget", self.store_budget, millisecond, Duration::from_secs(60))?;
-        within("load_timeout", self.load_timeout, millisecond, LONGEST_WINDOW)?;
-        within("queue_timeout", self.queue_timeout, Duration::ZERO, LONGEST_WINDOW)?;
-        within("write_window", self.write_window, SHORTEST_WINDOW, LONGEST_WINDOW)?;
-        within("stale_for", self.stale_for, Duration::ZERO, LONGEST_TTL)?;
+        within("load_timeout", self.load_timeout, millisecond, MAX_WINDOW)?;
+        within("queue_timeout", self.queue_timeout, Duration::ZERO, MAX_WINDOW)?;
+        within("write_window", self.write_window, MIN_WINDOW, MAX_WINDOW)?;
+        within("stale_for", self.stale_for, Duration::ZERO, MAX_TTL)?;
         if !(0.0..1.0).contains(&self.jitter) {
             let problem = format!("{} is not in 0 ≤ jitter < 1", self.jitter);
             return Err(Error::config("jitter", problem, "0.1 takes up to a tenth off each time"));

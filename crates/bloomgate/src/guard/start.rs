@@ -28,9 +28,9 @@ use crate::warm_up::Progress;
 
 /// Flights under way at a time, and waiters for the bulkhead: far more than a service that isn't
 /// drowning has, few enough to keep memory bounded.
-pub(super) const MOST_FLIGHTS: usize = 16_384;
+pub(super) const MAX_FLIGHTS: usize = 16_384;
 /// Open writes at a time.
-pub(super) const MOST_WRITES: usize = 10_000;
+pub(super) const MAX_WRITES: usize = 10_000;
 /// What a lease lives longer than the waits it must outlive.
 const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
@@ -78,7 +78,7 @@ impl<K: Key, V: Value> Builder<K, V> {
         };
 
         let forced_open = settings.gate.forced_open;
-        let open_writes = OpenWrites::new(MOST_WRITES);
+        let open_writes = OpenWrites::new(MAX_WRITES);
         let gate = Arc::new(LiveGate::new(secret, forced_open, open_writes));
         let limits = LocalLimits {
             values: settings.local_values,
@@ -91,7 +91,7 @@ impl<K: Key, V: Value> Builder<K, V> {
             places: settings.places,
             unlikely: settings.unlikely_places,
             queue: settings.queue_timeout,
-            waiters: MOST_FLIGHTS,
+            waiters: MAX_FLIGHTS,
         };
         let loader = LimitedLoader::new(
             loader,
@@ -139,7 +139,7 @@ impl<K: Key, V: Value> Builder<K, V> {
             settings,
             gate,
             near,
-            flights: Arc::new(Flights::new(MOST_FLIGHTS)),
+            flights: Arc::new(Flights::new(MAX_FLIGHTS)),
             shared,
             unmarked: Unmarked::new(clock.clone()),
             loader,
@@ -148,7 +148,7 @@ impl<K: Key, V: Value> Builder<K, V> {
             counts,
             progress,
             rebuilds,
-            layered: AtomicU64::new(0),
+            guarded_routes: AtomicU64::new(0),
             running_writes: watch::Sender::new(0),
             _background: background,
         })))

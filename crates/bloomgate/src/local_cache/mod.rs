@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn c28_a_flood_of_sentinels_evicts_no_value() {
+    fn case_28_a_flood_of_sentinels_evicts_no_value() {
         let (cache, _time) = fixture();
         for id in 0..50 {
             cache.put_value(key(id), Arc::new("a".into()), SECOND);

@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn c25_any_payload_comes_back_as_a_value(payload: Vec<u8>, until: u64, id: i64) {
+        fn case_25_any_payload_comes_back_as_a_value(payload: Vec<u8>, until: u64, id: i64) {
             let payload = Bytes::from(payload);
             let stored = encode(&slot(id), &Entry::Value(payload.clone()), until);
             prop_assert_eq!(decode(&slot(id), &stored), Ok(Slot::Value { payload, until }));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn c25_payloads_that_look_like_markers_are_values() {
+    fn case_25_payloads_that_look_like_markers_are_values() {
         for payload in
             ["", "null", "NULL", "*", "{}", "\0", "V", "N", "L", "M", "N12345678abcdefgh"]
         {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn c19_an_envelope_of_another_key_is_not_served() {
+    fn case_19_an_envelope_of_another_key_is_not_served() {
         let stored = encode(&slot(1), &Entry::Null, 9);
         assert_eq!(decode(&slot(1), &stored), Ok(Slot::Null { until: 9 }));
         assert_eq!(decode(&slot(2), &stored), Err(Unusable::OtherKey));

@@ -18,7 +18,7 @@ use crate::ports::{Entry, Filled, Neighbour, Slot, SlotKey, Store, Token};
 /// their SHA-256, never cut short.
 const MAX_RAW_KEY: usize = 200;
 /// `SET … NX GET` came with 7.0.
-const OLDEST_MAJOR: u32 = 7;
+const MIN_MAJOR: u32 = 7;
 
 /// The shared cache in a Redis server, version 7.0 or later.
 ///
@@ -153,7 +153,7 @@ impl Store for RedisStore {
                 .map_or("unknown", str::trim);
             let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
             match major {
-                Some(major) if major >= OLDEST_MAJOR => Ok(()),
+                Some(major) if major >= MIN_MAJOR => Ok(()),
                 _ => Err(StoreError::new(
                     StoreFault::Unsupported,
                     format!("redis: the server's version is {version}; 7.0 or later is needed"),

@@ -21,7 +21,7 @@ const GIVE_UP_EVERY: Duration = Duration::from_millis(250);
 /// Answers that may fail to come in a row before the connection is given up. A peer that vanished
 /// without closing it (a fail-over, a dropped route) would otherwise be waited for until the
 /// kernel gives up, a quarter of an hour later.
-const MOST_UNANSWERED: u32 = 8;
+const MAX_UNANSWERED: u32 = 8;
 
 /// The connection.
 pub(super) struct Link {
@@ -101,7 +101,7 @@ struct Asking<'a>(Option<&'a Link>);
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let Some(link) = self.0 else { return };
-        if link.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_UNANSWERED {
+        if link.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_UNANSWERED {
             link.unanswered.store(0, Ordering::Relaxed);
             link.give_up();
         }

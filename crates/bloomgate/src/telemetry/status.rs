@@ -21,7 +21,7 @@ pub struct Status {
     pub in_flight: InFlight,
     /// How many services a layer of the guard was put before. 0 means that no route is guarded: a
     /// layer acts only on the routes that were added before it.
-    pub layered: u64,
+    pub guarded_routes: u64,
     /// How the warm-up is doing; `None` once it has succeeded.
     pub warm_up_error: Option<String>,
     /// Why the shared cache can't be used now, if it can't.

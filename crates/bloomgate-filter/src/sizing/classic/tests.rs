@@ -40,7 +40,7 @@ fn the_expected_rate_is_that_of_the_textbook() {
 }
 
 #[test]
-fn c01_no_items_are_a_plan_of_one_word() {
+fn case_01_no_items_are_a_plan_of_one_word() {
     for (rate, hashes) in [(1e-9, 30), (0.01, 7), (0.999, 1)] {
         let plan = plan(0, rate);
         assert_eq!((plan.bits(), plan.bytes(), plan.hashes()), (64, 8, hashes));
@@ -50,7 +50,7 @@ fn c01_no_items_are_a_plan_of_one_word() {
 }
 
 #[test]
-fn c02_a_rate_next_to_1_gives_a_small_filter() {
+fn case_02_a_rate_next_to_1_gives_a_small_filter() {
     for items in [0, 1, 1_000, 1_000_000_000] {
         let plan = plan(items, 1.0 - f64::EPSILON / 2.0);
         assert_eq!((plan.bytes(), plan.hashes()), (8, 1));
@@ -69,7 +69,7 @@ fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
 }
 
 #[test]
-fn c04_more_items_than_the_hash_can_tell_apart_are_refused() {
+fn case_04_more_items_than_the_hash_can_tell_apart_are_refused() {
     let refused = |items, rate| {
         let plan = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap());
         matches!(plan, Err(Error::HashTooNarrow { .. }))
@@ -83,7 +83,7 @@ fn c04_more_items_than_the_hash_can_tell_apart_are_refused() {
 }
 
 #[test]
-fn c06_the_rate_grows_with_the_items_from_0_to_1() {
+fn case_06_the_rate_grows_with_the_items_from_0_to_1() {
     for plan in [plan(0, 0.01), plan(1_000, 0.01), plan(1_000_000_000, 1e-9)] {
         let mut before = 0.0;
         let steps = (0..20).map(|step| plan.items() / 4 * step);
@@ -98,7 +98,7 @@ fn c06_the_rate_grows_with_the_items_from_0_to_1() {
 }
 
 #[test]
-fn c06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
+fn case_06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
     for plan in [plan(0, 0.01), plan(1_000, 0.01), plan(1_000_000, 0.001), plan(1 << 40, 1e-6)] {
         for items in [0, 1, plan.items() / 2, plan.items(), 3 * plan.items()] {
             let estimate = plan.estimated_items(plan.expected_fill(items)).unwrap();
@@ -113,7 +113,7 @@ fn c06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
 }
 
 #[test]
-fn c10_a_stored_plan_that_no_filter_can_have_is_refused() {
+fn case_10_a_stored_plan_that_no_filter_can_have_is_refused() {
     let stored = |bits, hashes| {
         ClassicParams::stored(5, FalsePositiveRate::new(0.01).unwrap(), bits, hashes)
     };
@@ -131,7 +131,7 @@ fn c10_a_stored_plan_that_no_filter_can_have_is_refused() {
 
 proptest! {
     #[test]
-    fn c02_any_legal_plan_keeps_its_rate_nearly(
+    fn case_02_any_legal_plan_keeps_its_rate_nearly(
         exponent in 0_u32..64,
         mantissa: u64,
         rate in prop_oneof![1e-9..1.0, (-9.0..0.0).prop_map(|power: f64| 10_f64.powf(power))],

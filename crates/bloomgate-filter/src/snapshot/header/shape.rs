@@ -78,8 +78,8 @@ impl Shape {
         let least = match self {
             Self::Bloom(plan, _) => return body_bytes == plan.bytes(),
             Self::Classic(plan, _) => return body_bytes == plan.bytes(),
-            Self::Bitmap { chunks, .. } => chunks.saturating_mul(chunks::LEAST_BYTES),
-            Self::Exact { keys } => keys.saturating_mul(keys::LEAST_BYTES),
+            Self::Bitmap { chunks, .. } => chunks.saturating_mul(chunks::MIN_BYTES),
+            Self::Exact { keys } => keys.saturating_mul(keys::MIN_BYTES),
         };
         (least..=isize::MAX as u64).contains(&body_bytes)
     }

@@ -69,7 +69,7 @@ async fn nonsense_is_refused_by_the_name_of_its_field() {
 }
 
 #[tokio::test]
-async fn c02_a_rate_that_is_none_is_refused() {
+async fn case_02_a_rate_that_is_none_is_refused() {
     for rate in [0.0, -0.0, 1.0, 1.5, 2.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let refused = sane("fine").gate(Gate::bloom().false_positive_rate(rate)).build().await;
         assert!(matches!(refused, Err(Error::Filter(_))), "{rate}: {refused:?}");

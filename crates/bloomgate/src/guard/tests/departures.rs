@@ -31,7 +31,7 @@ async fn poll_and_drop(polls: usize, future: impl Future) -> bool {
 }
 
 #[tokio::test]
-async fn c30_a_caller_that_goes_away_at_any_point_leaves_the_others_their_answer() {
+async fn case_30_a_caller_that_goes_away_at_any_point_leaves_the_others_their_answer() {
     for shared in [false, true] {
         let mut cut_short = 0;
         for polls in 0..MANY {
@@ -63,7 +63,7 @@ const STEPS: [At; 5] =
     [At::BeforeRead, At::AfterRead, At::BeforeLoad, At::AfterLoad, At::BeforeFill];
 
 #[tokio::test]
-async fn c30_when_all_callers_go_away_nothing_is_left_behind() {
+async fn case_30_when_all_callers_go_away_nothing_is_left_behind() {
     for step in STEPS {
         let house = House::with([7]).open_gate().shared().build().await;
         let at = house.stops.hold(step);
@@ -85,7 +85,7 @@ async fn c30_when_all_callers_go_away_nothing_is_left_behind() {
 }
 
 #[tokio::test]
-async fn c32_those_who_joined_a_load_that_panics_get_an_error_and_the_next_one_an_answer() {
+async fn case_32_those_who_joined_a_load_that_panics_get_an_error_and_the_next_one_an_answer() {
     for shared in [false, true] {
         let house = House::with([7, 8]).open_gate().shared_if(shared).build().await;
         let loading = house.stops.hold(At::BeforeLoad);
@@ -109,7 +109,7 @@ async fn c32_those_who_joined_a_load_that_panics_get_an_error_and_the_next_one_a
 
 // Rule A7. However far the caller came, its write ends properly, and what it committed is found.
 #[tokio::test]
-async fn c55_a_caller_of_write_that_goes_away_at_any_point_leaves_a_write_that_ends() {
+async fn case_55_a_caller_of_write_that_goes_away_at_any_point_leaves_a_write_that_ends() {
     let mut committed = 0;
     for polls in 0..MANY {
         let house = House::with([]).shared().build().await;
@@ -150,7 +150,7 @@ async fn insert(rows: Rows, admit: Admit<i64>) -> Result<(crate::Admitted<i64>, 
 }
 
 #[tokio::test]
-async fn c55_a_caller_of_create_that_goes_away_at_any_point_leaves_a_row_that_is_found() {
+async fn case_55_a_caller_of_create_that_goes_away_at_any_point_leaves_a_row_that_is_found() {
     for shared in [false, true] {
         for polls in 0..MANY {
             let house = House::with([]).shared_if(shared).build().await;
@@ -173,7 +173,7 @@ async fn c55_a_caller_of_create_that_goes_away_at_any_point_leaves_a_row_that_is
 
 // The same with the caller gone while Begin is held up at the shared cache.
 #[tokio::test]
-async fn c55_a_caller_of_create_that_goes_away_during_begin_leaves_a_row_that_is_found() {
+async fn case_55_a_caller_of_create_that_goes_away_during_begin_leaves_a_row_that_is_found() {
     for step in [At::Announcing, At::BeforeMark, At::AfterMark, At::BeforeUnmark, At::AfterUnmark] {
         let house = House::with([]).shared().build().await;
         let at = house.stops.hold(step);
@@ -208,7 +208,7 @@ async fn the_admission_comes_before_the_commit() {
 }
 
 #[tokio::test]
-async fn c55_a_create_that_cannot_admit_does_not_commit() {
+async fn case_55_a_create_that_cannot_admit_does_not_commit() {
     let house = House::with([]).shared().build().await;
     house.store().faults(super::store::Faults { no_marks: true, ..Default::default() });
     let rows = house.rows.clone();
@@ -324,7 +324,7 @@ async fn a_create_that_is_cut_off_leaves_its_keys_open_until_w() {
 
 // C32, a write that panics: the next one goes through at once.
 #[tokio::test]
-async fn c32_after_a_write_that_panicked_others_of_the_key_go_on() {
+async fn case_32_after_a_write_that_panicked_others_of_the_key_go_on() {
     let house = House::with([7]).shared().build().await;
     Writer::begin(&house, 7).await.panic().await;
     house.write(7).await.unwrap();
@@ -333,7 +333,7 @@ async fn c32_after_a_write_that_panicked_others_of_the_key_go_on() {
 }
 
 #[tokio::test]
-async fn c32_a_run_that_panics_before_its_first_await_is_no_hang() {
+async fn case_32_a_run_that_panics_before_its_first_await_is_no_hang() {
     let house = House::with([7]).build().await;
     let run = async { panic!("the test says so") };
     let lost: Result<(), WriteError<Failure>> = within(house.guard.write(7, run)).await;

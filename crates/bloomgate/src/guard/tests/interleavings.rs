@@ -315,22 +315,22 @@ async fn run_all(cases: Vec<Case>, at_least: usize) {
 }
 
 #[tokio::test]
-async fn c29_two_writes_in_every_order_with_a_slow_reader_here() {
+async fn case_29_two_writes_in_every_order_with_a_slow_reader_here() {
     run_all(cases(&all_lives(), false, Slow::Here), 2_000).await;
 }
 
 #[tokio::test]
-async fn c29_two_writes_in_every_order_with_a_reader_whose_question_is_late() {
+async fn case_29_two_writes_in_every_order_with_a_reader_whose_question_is_late() {
     run_all(cases(&all_lives(), true, Slow::HereBeforeAsking), 8_000).await;
 }
 
 #[tokio::test]
-async fn c29_two_writes_in_every_order_with_a_slow_reader_in_another_process() {
+async fn case_29_two_writes_in_every_order_with_a_slow_reader_in_another_process() {
     run_all(cases(&all_lives(), true, Slow::Elsewhere), 8_000).await;
 }
 
 #[tokio::test]
-async fn c29_two_writes_in_their_smallest_steps() {
+async fn case_29_two_writes_in_their_smallest_steps() {
     let [kept, lost] = IN_PARTS;
     let pairs = [(kept, kept), (kept, lost), (lost, kept)];
     run_all(cases(&pairs, false, Slow::Here), 10_000).await;

@@ -7,7 +7,7 @@ use super::stops::At;
 use super::writer::Writer;
 use super::{quiet, within};
 use crate::error::{AdmitError, Error, WriteError};
-use crate::guard::start::{MOST_FLIGHTS, MOST_WRITES};
+use crate::guard::start::{MAX_FLIGHTS, MAX_WRITES};
 
 #[tokio::test]
 async fn flights_are_capped_and_what_is_too_much_is_shed_at_once() {
@@ -15,9 +15,9 @@ async fn flights_are_capped_and_what_is_too_much_is_shed_at_once() {
         |described: crate::Builder<_, _>| described.queue_timeout(Duration::from_secs(600));
     let house = House::with([]).open_gate().tune(patient).build().await;
     let loads = house.stops.hold(At::BeforeLoad);
-    let ids = 0..i64::try_from(MOST_FLIGHTS).unwrap();
+    let ids = 0..i64::try_from(MAX_FLIGHTS).unwrap();
     let readers: Vec<_> = ids.map(|id| house.spawn_get(id)).collect();
-    let full = MOST_FLIGHTS as u64;
+    let full = MAX_FLIGHTS as u64;
     super::until("all flights are under way", || house.status().in_flight.loads == full).await;
     let shed = house.get(-1).await;
     assert!(matches!(shed, Err(Error::Shed { waited: Duration::ZERO })), "{shed:?}");
@@ -95,13 +95,13 @@ async fn a_flood_of_unseen_ids_leaves_places_for_rows_that_exist() {
 async fn open_writes_are_capped() {
     let house = House::with([]).build().await;
     let announcing = house.stops.hold(At::Announcing);
-    let many = i64::try_from(MOST_WRITES).unwrap();
+    let many = i64::try_from(MAX_WRITES).unwrap();
     let writers: Vec<_> = (0..many).map(|id| Writer::call(&house, id)).collect();
-    announcing.arrivals(MOST_WRITES).await;
-    assert_eq!(house.open_writes(), MOST_WRITES as u64);
+    announcing.arrivals(MAX_WRITES).await;
+    assert_eq!(house.open_writes(), MAX_WRITES as u64);
     let refused = house.write(-1).await;
     assert!(
-        matches!(refused, Err(WriteError::Begin(AdmitError::TooManyOpen { open })) if open == MOST_WRITES),
+        matches!(refused, Err(WriteError::Begin(AdmitError::TooManyOpen { open })) if open == MAX_WRITES),
         "{refused:?}"
     );
     assert_eq!(house.rows.version(-1), 0, "run was started");

@@ -53,19 +53,19 @@ async fn reader_is_overtaken(shared: bool, change: Change) {
 }
 
 #[tokio::test]
-async fn c29_a_null_that_was_read_before_an_insert_is_not_kept() {
+async fn case_29_a_null_that_was_read_before_an_insert_is_not_kept() {
     reader_is_overtaken(false, Change::Insert).await;
     reader_is_overtaken(true, Change::Insert).await;
 }
 
 #[tokio::test]
-async fn c29_a_row_that_was_read_before_an_update_is_not_kept() {
+async fn case_29_a_row_that_was_read_before_an_update_is_not_kept() {
     reader_is_overtaken(false, Change::Update).await;
     reader_is_overtaken(true, Change::Update).await;
 }
 
 #[tokio::test]
-async fn c29_a_row_that_was_read_before_a_delete_is_not_kept() {
+async fn case_29_a_row_that_was_read_before_a_delete_is_not_kept() {
     reader_is_overtaken(false, Change::Delete).await;
     reader_is_overtaken(true, Change::Delete).await;
 }
@@ -98,7 +98,7 @@ async fn the_generation_of_a_key_moves_at_begin_and_at_end() {
 // "At Begin *and* at End": what is read after Begin and before the commit is old too,
 // though Begin has moved the generation before.
 #[tokio::test]
-async fn c29_what_was_read_while_the_write_was_open_is_not_kept() {
+async fn case_29_what_was_read_while_the_write_was_open_is_not_kept() {
     for shared in [false, true] {
         let house = House::with([]).open_gate().shared_if(shared).build().await;
         let mut writer = Writer::begin(&house, 7).await;
@@ -117,7 +117,7 @@ async fn c29_what_was_read_while_the_write_was_open_is_not_kept() {
 
 // Rule A3 for copies: a hit in the shared cache that is on its way while a write runs.
 #[tokio::test]
-async fn c29_a_shared_hit_that_was_overtaken_is_not_copied_into_the_local_cache() {
+async fn case_29_a_shared_hit_that_was_overtaken_is_not_copied_into_the_local_cache() {
     let house = House::with([7]).open_gate().shared().build().await;
     let _ = within(house.neighbour().await.get(&7)).await.unwrap();
     quiet().await;
@@ -134,7 +134,7 @@ async fn c29_a_shared_hit_that_was_overtaken_is_not_copied_into_the_local_cache(
 
 // Rule B10: the mark takes the lease's place, and B12: the fill finds no lease.
 #[tokio::test]
-async fn c29_a_fill_that_is_on_its_way_meets_the_mark() {
+async fn case_29_a_fill_that_is_on_its_way_meets_the_mark() {
     let house = House::with([7]).open_gate().shared().build().await;
     let filling = house.stops.hold_one(At::BeforeFill);
     let _reader = house.spawn_get(7);
@@ -152,7 +152,7 @@ async fn c29_a_fill_that_is_on_its_way_meets_the_mark() {
 // Rule B13, filling: the mark was flushed, so that a read sent before Begin gets a lease after it.
 // Nothing at the server stops the fill; only the moved generation does.
 #[tokio::test]
-async fn c29_a_lease_that_was_won_because_the_mark_was_flushed_is_not_filled() {
+async fn case_29_a_lease_that_was_won_because_the_mark_was_flushed_is_not_filled() {
     let house = House::with([7]).open_gate().shared().build().await;
     let asking = house.stops.hold_one(At::BeforeRead);
     let reader = house.spawn_get(7);
@@ -171,7 +171,7 @@ async fn c29_a_lease_that_was_won_because_the_mark_was_flushed_is_not_filled() {
 // Rule B13, leasing: a flight that boarded before Begin and asks after it takes no lease, even if
 // the mark is gone.
 #[tokio::test]
-async fn c29_a_flight_that_asks_after_begin_takes_no_lease() {
+async fn case_29_a_flight_that_asks_after_begin_takes_no_lease() {
     let house = House::with([7]).open_gate().shared().build().await;
     let lease = crate::ports::Token::fresh();
     assert_eq!(house.lease(7, lease).await, Slot::Leased);
@@ -193,7 +193,7 @@ async fn c29_a_flight_that_asks_after_begin_takes_no_lease() {
 
 // Rule A4: while a key is open, both caches are skipped and nothing is published.
 #[tokio::test]
-async fn c29_while_a_write_is_open_its_key_is_always_loaded_and_never_kept() {
+async fn case_29_while_a_write_is_open_its_key_is_always_loaded_and_never_kept() {
     for shared in [false, true] {
         let house = House::with([7]).open_gate().shared_if(shared).build().await;
         assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
@@ -216,7 +216,7 @@ async fn c29_while_a_write_is_open_its_key_is_always_loaded_and_never_kept() {
 
 // Rule A4 with an evicted mark: what another process put there meanwhile isn't read.
 #[tokio::test]
-async fn c29_while_a_write_is_open_the_shared_cache_is_not_even_asked() {
+async fn case_29_while_a_write_is_open_the_shared_cache_is_not_even_asked() {
     let house = House::with([7]).open_gate().shared().build().await;
     let mut writer = Writer::begin(&house, 7).await;
     house.store().memory().evict(&house.slot(7));
@@ -233,7 +233,7 @@ async fn c29_while_a_write_is_open_the_shared_cache_is_not_even_asked() {
 
 // Rule A4: a flight that has asked nothing yet may be joined by anyone; one that has, may not.
 #[tokio::test]
-async fn c29_a_flight_that_waits_in_the_queue_is_joined_after_a_write_but_keeps_nothing() {
+async fn case_29_a_flight_that_waits_in_the_queue_is_joined_after_a_write_but_keeps_nothing() {
     let one_place = |described: crate::Builder<_, _>| described.loads(1).queue_timeout(20 * SECOND);
     let house = House::with([7, 8]).open_gate().tune(one_place).build().await;
     let loading = house.stops.hold(At::BeforeLoad);
@@ -254,7 +254,7 @@ async fn c29_a_flight_that_waits_in_the_queue_is_joined_after_a_write_but_keeps_
 
 // Rule B11: a mark of another process.
 #[tokio::test]
-async fn c29_a_reader_in_another_process_loads_and_fills_nothing_while_a_write_is_open() {
+async fn case_29_a_reader_in_another_process_loads_and_fills_nothing_while_a_write_is_open() {
     let house = House::with([7]).open_gate().shared().build().await;
     let mut writer = Writer::begin(&house, 7).await;
     let neighbour = house.neighbour().await;
@@ -269,7 +269,7 @@ async fn c29_a_reader_in_another_process_loads_and_fills_nothing_while_a_write_i
 
 // Rule B12 across processes: a neighbour's load that was overtaken can't fill.
 #[tokio::test]
-async fn c29_a_load_in_another_process_that_was_overtaken_fills_nothing() {
+async fn case_29_a_load_in_another_process_that_was_overtaken_fills_nothing() {
     let house = House::with([]).open_gate().shared().build().await;
     let lease = crate::ports::Token::fresh();
     assert_eq!(house.lease(7, lease).await, Slot::Leased);
@@ -289,7 +289,7 @@ async fn c29_a_load_in_another_process_that_was_overtaken_fills_nothing() {
 
 // The neighbour of C29: an expired row that is held for bad times is dropped by a write too.
 #[tokio::test]
-async fn c29_a_stale_row_does_not_outlive_a_write_even_if_the_database_fails() {
+async fn case_29_a_stale_row_does_not_outlive_a_write_even_if_the_database_fails() {
     let house = House::with([7]).open_gate().build().await;
     let _ = house.seen(7).await;
     house.time.advance(VALUE_TTL);

@@ -328,7 +328,7 @@ async fn live(seed: u64) -> [usize; 2] {
 }
 
 #[test]
-fn c29_random_lives_keep_every_promise() {
+fn case_29_random_lives_keep_every_promise() {
     // One life alone, to look at it again.
     let seed = std::env::var("BLOOMGATE_SEED").ok().and_then(|seed| seed.parse().ok());
     let seeds = seed.map_or(0..HOUSES, |seed| seed..seed + 1);

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::ports::Slot;
 
 #[tokio::test]
-async fn c26_a_false_positive_costs_one_load_and_then_hits_its_sentinel() {
+async fn case_26_a_false_positive_costs_one_load_and_then_hits_its_sentinel() {
     let house = House::with([]).open_gate().build().await;
     for _ in 0..100 {
         assert_eq!(house.seen(7).await.0, None);
@@ -25,7 +25,7 @@ async fn c26_a_false_positive_costs_one_load_and_then_hits_its_sentinel() {
 }
 
 #[tokio::test]
-async fn c26_with_a_shared_cache_one_load_serves_all_processes() {
+async fn case_26_with_a_shared_cache_one_load_serves_all_processes() {
     let house = House::with([]).open_gate().shared().build().await;
     assert_eq!(house.seen(7).await, (None, Tier::Loader));
     quiet().await;
@@ -42,7 +42,7 @@ async fn c26_with_a_shared_cache_one_load_serves_all_processes() {
 
 // A copy ends when its original does, not a whole lifetime later.
 #[tokio::test]
-async fn c26_a_sentinel_that_is_copied_does_not_live_longer() {
+async fn case_26_a_sentinel_that_is_copied_does_not_live_longer() {
     let house = House::with([]).open_gate().shared().build().await;
     let _ = house.seen(7).await;
     quiet().await;
@@ -80,7 +80,7 @@ async fn a_sentinel_from_a_peer_whose_clock_is_ahead_is_clipped() {
 }
 
 #[tokio::test]
-async fn c24_a_row_is_found_at_once_after_its_creation_though_a_sentinel_stood() {
+async fn case_24_a_row_is_found_at_once_after_its_creation_though_a_sentinel_stood() {
     for shared in [false, true] {
         let house = House::with([]).open_gate().shared_if(shared).build().await;
         assert_eq!(house.seen(7).await, (None, Tier::Loader));
@@ -100,7 +100,7 @@ async fn c24_a_row_is_found_at_once_after_its_creation_though_a_sentinel_stood()
 }
 
 #[tokio::test]
-async fn c24_the_same_for_an_id_that_the_database_assigns() {
+async fn case_24_the_same_for_an_id_that_the_database_assigns() {
     for shared in [false, true] {
         let house = House::with([]).open_gate().shared_if(shared).build().await;
         let next = 1_000_001;
@@ -119,7 +119,7 @@ async fn c24_the_same_for_an_id_that_the_database_assigns() {
 }
 
 #[tokio::test]
-async fn c27_no_error_is_remembered_as_absence() {
+async fn case_27_no_error_is_remembered_as_absence() {
     for shared in [false, true] {
         for mishap in [Mishap::Error, Mishap::Panic, Mishap::Hang] {
             let house = House::with([7]).open_gate().shared_if(shared).build().await;
@@ -148,7 +148,7 @@ async fn c27_no_error_is_remembered_as_absence() {
 }
 
 #[tokio::test]
-async fn c27_an_id_that_the_gate_knows_is_asked_for_again_after_an_error() {
+async fn case_27_an_id_that_the_gate_knows_is_asked_for_again_after_an_error() {
     let house = House::with([7]).shared().build().await;
     for _ in 0..5 {
         house.mishap(7, Mishap::Error);
@@ -160,7 +160,7 @@ async fn c27_an_id_that_the_gate_knows_is_asked_for_again_after_an_error() {
 }
 
 #[tokio::test]
-async fn c27_a_shared_row_that_cannot_be_decoded_is_loaded() {
+async fn case_27_a_shared_row_that_cannot_be_decoded_is_loaded() {
     let house = House::with([7]).open_gate().shared().build().await;
     let lease = crate::ports::Token::fresh();
     assert_eq!(house.lease(7, lease).await, Slot::Leased);

@@ -212,7 +212,7 @@ const GROUNDS: [(bool, bool); 4] = [(false, false), (false, true), (true, false)
 
 // Rules A1, A2.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c36_a_write_that_commits_after_a_rebuilds_snapshot_is_not_refused() {
+async fn case_36_a_write_that_commits_after_a_rebuilds_snapshot_is_not_refused() {
     for (postgres, redis) in GROUNDS {
         let ground = Ground::new(postgres, redis).await;
         for id in 1..=3 {
@@ -242,7 +242,7 @@ async fn c36_a_write_that_commits_after_a_rebuilds_snapshot_is_not_refused() {
 
 // Rules A3, A4, B12.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c29_a_load_that_read_no_row_cannot_publish_its_null_after_the_insert() {
+async fn case_29_a_load_that_read_no_row_cannot_publish_its_null_after_the_insert() {
     for (postgres, redis) in GROUNDS {
         let ground = Ground::new(postgres, redis).await;
         let mut places = vec![At::BeforeLoad, At::AfterLoad];
@@ -361,7 +361,7 @@ async fn life(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c29_two_writers_of_one_key_leave_nothing_stale_in_any_order() {
+async fn case_29_two_writers_of_one_key_leave_nothing_stale_in_any_order() {
     use Step::{Begin, Commit, Crash, End};
     const ENDS: &[Step] = &[Begin, Commit, End];
     const LOST: &[Step] = &[Begin, Commit, Crash];

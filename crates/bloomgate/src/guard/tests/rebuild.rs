@@ -21,7 +21,7 @@ async fn rebuild(house: &House) {
 // Rule A2, the copy of the open set: the scan's snapshot doesn't show the row, and the admission
 // went to generations that existed before the new one.
 #[tokio::test]
-async fn c36_a_write_that_began_before_a_rebuild_and_commits_after_its_snapshot_is_kept() {
+async fn case_36_a_write_that_began_before_a_rebuild_and_commits_after_its_snapshot_is_kept() {
     let house = House::with(1..=30).build().await;
     let mut writer = Writer::begin(&house, 500).await;
     let snapshot = house.stops.hold(At::AfterSnapshot);
@@ -40,7 +40,7 @@ async fn c36_a_write_that_began_before_a_rebuild_and_commits_after_its_snapshot_
 // Rule A1, keyed by key *and* write: a second write of the key that fails meanwhile must not
 // erase the first one's entry.
 #[tokio::test]
-async fn c36_a_failed_write_of_the_same_key_does_not_take_the_open_ones_entry_along() {
+async fn case_36_a_failed_write_of_the_same_key_does_not_take_the_open_ones_entry_along() {
     let house = House::with(1..=30).build().await;
     let mut first = Writer::begin(&house, 500).await;
     Writer::begin(&house, 500).await.fail().await;
@@ -57,7 +57,7 @@ async fn c36_a_failed_write_of_the_same_key_does_not_take_the_open_ones_entry_al
 // Rule A6 with A2: a write of unknown outcome stays in the open set until W, for a COMMIT that is
 // still on its way.
 #[tokio::test]
-async fn c36_a_write_of_unknown_outcome_is_copied_into_a_rebuild() {
+async fn case_36_a_write_of_unknown_outcome_is_copied_into_a_rebuild() {
     let house = House::with(1..=30).build().await;
     Writer::begin(&house, 500).await.lose().await;
     let snapshot = house.stops.hold(At::AfterSnapshot);
@@ -72,7 +72,7 @@ async fn c36_a_write_of_unknown_outcome_is_copied_into_a_rebuild() {
 // Rule A2: a Begin after the subscription admits to the new generation itself, wherever the scan
 // stands.
 #[tokio::test]
-async fn c36_writes_through_every_api_below_and_above_the_cursor_survive_the_swap() {
+async fn case_36_writes_through_every_api_below_and_above_the_cursor_survive_the_swap() {
     let ids = (1..=1_000).map(|id| id * 10);
     let house = House::with(ids).build().await;
     let chunks = house.stops.hold(At::BeforeChunk);
@@ -131,7 +131,7 @@ async fn create(house: &House) -> i64 {
 }
 
 #[tokio::test]
-async fn c36_a_write_that_is_open_across_the_swap_is_kept() {
+async fn case_36_a_write_that_is_open_across_the_swap_is_kept() {
     let house = House::with(1..=30).build().await;
     let end = house.stops.hold(At::BeforeEnd);
     let rebuilding = spawn_rebuild(&house);
@@ -147,7 +147,7 @@ async fn c36_a_write_that_is_open_across_the_swap_is_kept() {
 }
 
 #[tokio::test]
-async fn c36_rebuild_requests_that_wait_share_one_scan() {
+async fn case_36_rebuild_requests_that_wait_share_one_scan() {
     let house = House::with(1..=30).build().await;
     let chunks = house.stops.hold(At::BeforeChunk);
     let first = spawn_rebuild(&house);

@@ -39,7 +39,7 @@ fn are_spread(lifetimes: &BTreeMap<u64, usize>, ttl: std::time::Duration) {
 }
 
 #[tokio::test]
-async fn c34_rows_and_sentinels_that_are_stored_together_do_not_expire_together() {
+async fn case_34_rows_and_sentinels_that_are_stored_together_do_not_expire_together() {
     for (exist, ttl) in [(true, VALUE_TTL), (false, NULL_TTL)] {
         let ids = if exist { 0..IDS } else { 0..0 };
         let jittered = |described: crate::Builder<_, _>| described.jitter(JITTER);
@@ -53,7 +53,7 @@ async fn c34_rows_and_sentinels_that_are_stored_together_do_not_expire_together(
 }
 
 #[tokio::test]
-async fn c34_locally_too_nothing_lives_longer_than_configured() {
+async fn case_34_locally_too_nothing_lives_longer_than_configured() {
     let jittered = |described: crate::Builder<_, _>| described.jitter(JITTER);
     let house = House::with(0..500).open_gate().tune(jittered).build().await;
     for id in 0..1_000 {
@@ -76,7 +76,7 @@ async fn c34_locally_too_nothing_lives_longer_than_configured() {
 }
 
 #[tokio::test]
-async fn c34_a_hot_row_that_expires_is_loaded_once() {
+async fn case_34_a_hot_row_that_expires_is_loaded_once() {
     let house = House::with([7]).open_gate().build().await;
     let _ = house.seen(7).await;
     for _ in 0..3 {

@@ -89,7 +89,7 @@ async fn a_write_that_is_cut_off_stays_open_until_w() {
 }
 
 #[tokio::test]
-async fn c32_a_write_that_panics_stays_open_until_w() {
+async fn case_32_a_write_that_panics_stays_open_until_w() {
     is_open_until_w(false, Lost::Panicked).await;
     is_open_until_w(true, Lost::Panicked).await;
 }
@@ -113,7 +113,7 @@ async fn an_error_that_the_database_answered_with_ends_the_write_at_once() {
 
 // C55, rollback: what was never committed is not cached either.
 #[tokio::test]
-async fn c55_a_write_that_is_rolled_back_leaves_no_row() {
+async fn case_55_a_write_that_is_rolled_back_leaves_no_row() {
     let house = House::with([]).shared().build().await;
     let rows = house.rows.clone();
     let run = async move {

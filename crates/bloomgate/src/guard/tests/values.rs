@@ -110,7 +110,7 @@ async fn comes_back(json: Json) {
 }
 
 #[tokio::test]
-async fn c25_values_that_look_like_markers_come_back() {
+async fn case_25_values_that_look_like_markers_come_back() {
     for text in ["null", "\"\"", "\"null\"", "\"NULL\"", "\"*\"", "{}", "[]", "0", "false"] {
         comes_back(serde_json::from_str(text).unwrap()).await;
     }
@@ -139,7 +139,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn c25_any_value_comes_back(json in any_json()) {
+    fn case_25_any_value_comes_back(json in any_json()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(comes_back(json));
     }
@@ -168,7 +168,7 @@ impl<'de> Deserialize<'de> for Touchy {
 }
 
 #[tokio::test]
-async fn c32_a_value_whose_serialiser_panics_is_answered_and_not_shared() {
+async fn case_32_a_value_whose_serialiser_panics_is_answered_and_not_shared() {
     let [first, second] = pair(|| Touchy::WhenWritten).await;
     for guard in [&first, &second] {
         match within(guard.get(&7)).await.unwrap() {
@@ -187,7 +187,7 @@ async fn c32_a_value_whose_serialiser_panics_is_answered_and_not_shared() {
 }
 
 #[tokio::test]
-async fn c32_a_value_whose_deserialiser_panics_is_loaded() {
+async fn case_32_a_value_whose_deserialiser_panics_is_loaded() {
     let [first, second] = pair(|| Touchy::WhenRead).await;
     let _ = within(first.get(&7)).await.unwrap();
     quiet().await;

@@ -19,7 +19,7 @@ fn is_open(house: &House) {
 }
 
 #[tokio::test]
-async fn c01_an_empty_table_is_warmed_up_at_once_and_refuses_everything() {
+async fn case_01_an_empty_table_is_warmed_up_at_once_and_refuses_everything() {
     let house = House::with([]).build().await;
     for id in 0..1_000 {
         assert_eq!(house.seen(id).await, (None, Tier::Gate));
@@ -69,7 +69,7 @@ async fn until_tried_again(house: &House, attempts: usize) {
 }
 
 #[tokio::test]
-async fn c35_a_scan_that_fails_at_60_percent_is_resumed_and_never_activated_before_its_end() {
+async fn case_35_a_scan_that_fails_at_60_percent_is_resumed_and_never_activated_before_its_end() {
     is_cut_short(&[Cut::Error(60)], MS).await;
     // A row that can't be decoded, in the middle of a chunk: what came before it in the chunk is
     // handed over again.
@@ -80,18 +80,18 @@ async fn c35_a_scan_that_fails_at_60_percent_is_resumed_and_never_activated_befo
 
 // Everything was handed over but the word that it was everything.
 #[tokio::test]
-async fn c35_a_scan_without_an_explicit_end_is_not_activated() {
+async fn case_35_a_scan_without_an_explicit_end_is_not_activated() {
     is_cut_short(&[Cut::Error(1_000)], MS).await;
     is_cut_short(&[Cut::Stall(1_000)], 60 * SECOND).await;
 }
 
 #[tokio::test]
-async fn c35_a_scan_that_stalls_is_given_up_and_resumed() {
+async fn case_35_a_scan_that_stalls_is_given_up_and_resumed() {
     is_cut_short(&[Cut::Stall(60)], 60 * SECOND).await;
 }
 
 #[tokio::test]
-async fn c35_a_failed_scan_says_so() {
+async fn case_35_a_failed_scan_says_so() {
     let house = House::with(1..=100).unready();
     let (house, ()) = house.build_with(|_, source| source.cut(Cut::Error(60))).await;
     quiet().await;
@@ -103,7 +103,7 @@ async fn c35_a_failed_scan_says_so() {
 
 // A write between the attempts is in the generation that goes on being filled.
 #[tokio::test]
-async fn c36_a_write_between_a_failed_scan_and_its_resumption_is_kept() {
+async fn case_36_a_write_between_a_failed_scan_and_its_resumption_is_kept() {
     let house = House::with((1..=100).map(|id| id * 10)).unready();
     let (house, ()) = house.build_with(|_, source| source.cut(Cut::Error(60))).await;
     quiet().await;
@@ -116,7 +116,7 @@ async fn c36_a_write_between_a_failed_scan_and_its_resumption_is_kept() {
 }
 
 #[tokio::test]
-async fn c35_a_rebuild_that_is_cut_short_leaves_the_old_generation_in_service() {
+async fn case_35_a_rebuild_that_is_cut_short_leaves_the_old_generation_in_service() {
     let house = House::with(1..=100).build().await;
     house.source.cut(Cut::Error(60));
     let guard = house.guard.clone();
@@ -136,7 +136,7 @@ async fn c35_a_rebuild_that_is_cut_short_leaves_the_old_generation_in_service() 
 
 // C35 (c), dropped in the middle, and what was dropped doesn't come back.
 #[tokio::test]
-async fn c35_a_scan_that_is_dropped_is_not_activated() {
+async fn case_35_a_scan_that_is_dropped_is_not_activated() {
     let house = House::with(1..=100).unready();
     let (house, chunk) = house.build_with(|stops, _| stops.hold(At::BeforeChunk)).await;
     chunk.arrived().await;

@@ -35,7 +35,7 @@ async fn from_elsewhere(app: &Router, method: &str, uri: &str, asks_for: Option<
 }
 
 #[tokio::test]
-async fn c52_a_preflight_gets_the_cors_layers_answer_in_both_orders() {
+async fn case_52_a_preflight_gets_the_cors_layers_answer_in_both_orders() {
     let guard = products().await;
     let layer = || guard.layer(path("id")).not_found(product_not_found);
     let handler =

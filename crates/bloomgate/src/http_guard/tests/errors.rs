@@ -26,7 +26,7 @@ fn reading(guard: &Guard<i64, Product>) -> Router {
 }
 
 #[tokio::test]
-async fn c27_a_failed_load_is_503_with_retry_after_and_never_404() {
+async fn case_27_a_failed_load_is_503_with_retry_after_and_never_404() {
     for guard in [products().await, open_products().await] {
         let app = reading(&guard);
         for round in 1..=3 {
@@ -42,7 +42,7 @@ async fn c27_a_failed_load_is_503_with_retry_after_and_never_404() {
 }
 
 #[tokio::test]
-async fn c32_a_loader_that_panics_is_500_and_harms_no_other_key() {
+async fn case_32_a_loader_that_panics_is_500_and_harms_no_other_key() {
     let guard = products().await;
     let app = reading(&guard);
     for _ in 0..3 {
@@ -54,7 +54,7 @@ async fn c32_a_loader_that_panics_is_500_and_harms_no_other_key() {
 }
 
 #[tokio::test]
-async fn c27_a_load_that_takes_too_long_is_503() {
+async fn case_27_a_load_that_takes_too_long_is_503() {
     let builder = describe_products()
         .loader(crate::loader::from_fn(async |_: i64| {
             std::future::pending::<Result<Option<Product>, std::io::Error>>().await
@@ -80,7 +80,7 @@ async fn the_app_may_word_its_errors_itself() {
 }
 
 #[tokio::test]
-async fn c32_a_handler_that_panics_leaves_nothing_stuck() {
+async fn case_32_a_handler_that_panics_leaves_nothing_stuck() {
     async fn handler(product: Guarded<Product>) -> String {
         if product.id == 7 {
             panic!("a handler's fault");

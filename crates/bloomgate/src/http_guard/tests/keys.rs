@@ -104,7 +104,7 @@ const PATHS: [&str; 30] = [
 ];
 
 #[tokio::test]
-async fn c47_the_gate_takes_the_same_key_as_the_handler() {
+async fn case_47_the_gate_takes_the_same_key_as_the_handler() {
     let seen = Seen::default();
     let app = app(true, false, &seen).await;
     let mut compared = 0;
@@ -120,7 +120,7 @@ async fn c47_the_gate_takes_the_same_key_as_the_handler() {
 }
 
 #[tokio::test]
-async fn c47_the_gate_refuses_nothing_that_the_bare_app_answers() {
+async fn case_47_the_gate_refuses_nothing_that_the_bare_app_answers() {
     let (bare, guarded) = (Seen::default(), Seen::default());
     let (bare, guarded) = (app(false, false, &bare).await, app(true, true, &guarded).await);
     let mut answered = BTreeSet::new();
@@ -139,7 +139,7 @@ async fn c47_the_gate_refuses_nothing_that_the_bare_app_answers() {
 
 /// Any text, each of its bytes as it is or as one of two escapes.
 #[test]
-fn c47_any_text_reaches_gate_and_handler_as_the_same_key() {
+fn case_47_any_text_reaches_gate_and_handler_as_the_same_key() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let seen = Seen::default();
     let app = runtime.block_on(app(true, false, &seen));
@@ -176,7 +176,7 @@ fn c47_any_text_reaches_gate_and_handler_as_the_same_key() {
 
 /// Whatever text the layer takes for a number, the handler takes for the same one.
 #[test]
-fn c44_a_number_that_the_layer_reads_is_the_handlers_number() {
+fn case_44_a_number_that_the_layer_reads_is_the_handlers_number() {
     let text = prop_oneof![
         any::<i64>().prop_map(|number| number.to_string()),
         "[-+]?[0-9]{0,20}",
@@ -199,7 +199,7 @@ fn c44_a_number_that_the_layer_reads_is_the_handlers_number() {
 }
 
 #[tokio::test]
-async fn c44_other_spellings_of_a_number_pass_and_are_answered_by_the_handler() {
+async fn case_44_other_spellings_of_a_number_pass_and_are_answered_by_the_handler() {
     let guard = products().await;
     let handler = get(async |Path(id): Path<i64>| match row(id) {
         Some(product) => product.name.into_response(),
@@ -220,7 +220,7 @@ async fn c44_other_spellings_of_a_number_pass_and_are_answered_by_the_handler() 
 }
 
 #[tokio::test]
-async fn c46_text_longer_than_a_key_may_be_passes() {
+async fn case_46_text_longer_than_a_key_may_be_passes() {
     let seen = Seen::default();
     let app = app(true, true, &seen).await;
     for (length, is_key) in [(MAX_TEXT_KEY, true), (MAX_TEXT_KEY + 1, false), (8 * 1024, false)] {

@@ -19,7 +19,7 @@ async fn echo(Path(id): Path<i64>, request: Request) -> String {
 }
 
 #[tokio::test]
-async fn c52_other_methods_reach_the_handler_untouched() {
+async fn case_52_other_methods_reach_the_handler_untouched() {
     let guard = products().await;
     let route = || Router::new().route("/products/{id}", any(echo));
     let layer = || guard.layer(path("id")).not_found(product_not_found);
@@ -46,7 +46,7 @@ async fn reading_keeps_the_body_of_a_get() {
 }
 
 #[tokio::test]
-async fn c51_a_wrong_method_keeps_405_and_an_unknown_route_keeps_the_fallback() {
+async fn case_51_a_wrong_method_keeps_405_and_an_unknown_route_keeps_the_fallback() {
     let guard = products().await;
     let layer = || guard.layer(path("id")).gate_only().not_found(product_not_found);
     let app = Router::new()

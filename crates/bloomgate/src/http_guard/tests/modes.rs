@@ -44,7 +44,7 @@ async fn a_reading_layer_answers_as_an_app_that_asks_the_database() {
 }
 
 #[tokio::test]
-async fn c26_a_row_is_loaded_once_and_so_is_an_absence() {
+async fn case_26_a_row_is_loaded_once_and_so_is_an_absence() {
     let guard = products().await;
     let app = reading(&guard);
     for _ in 0..100 {
@@ -146,11 +146,11 @@ async fn two_guards_on_one_route_hand_over_rows_of_two_types() {
 }
 
 #[tokio::test]
-async fn c51_a_guard_before_no_route_can_be_told_by_its_status() {
+async fn case_51_a_guard_before_no_route_can_be_told_by_its_status() {
     let guard = super::apps::texts(&["a"]).await;
     let layer = guard.layer(path("id")).gate_only();
-    assert_eq!(guard.status().layered, 0);
+    assert_eq!(guard.status().guarded_routes, 0);
     let show = axum::routing::get(|| async { "shown" });
     let _app: axum::Router = axum::Router::new().route("/items/{id}", show).route_layer(layer);
-    assert!(guard.status().layered > 0);
+    assert!(guard.status().guarded_routes > 0);
 }

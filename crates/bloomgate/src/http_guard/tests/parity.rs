@@ -169,7 +169,7 @@ const URIS: [&str; 62] = [
 ];
 
 #[tokio::test]
-async fn c51_c52_a_guarded_app_answers_as_the_unguarded_one_to_every_method_and_path() {
+async fn case_51_c52_a_guarded_app_answers_as_the_unguarded_one_to_every_method_and_path() {
     let bare = app(&None);
     let guarded = app(&Some((products().await, texts(&STORED).await)));
     for uri in URIS {

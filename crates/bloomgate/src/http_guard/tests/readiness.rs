@@ -61,7 +61,7 @@ impl Service<Request> for Strict {
 }
 
 #[tokio::test]
-async fn c49_only_an_instance_that_was_ready_is_called() {
+async fn case_49_only_an_instance_that_was_ready_is_called() {
     for guard in [products().await, open_products().await] {
         for layer in layers(&guard) {
             let mut service = layer.layer(Strict::default());
@@ -145,7 +145,7 @@ impl Service<Request> for Limited {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c49_a_limit_behind_the_guard_holds_with_50_requests_at_a_time() {
+async fn case_49_a_limit_behind_the_guard_holds_with_50_requests_at_a_time() {
     for guard in [products().await, open_products().await] {
         for layer in layers(&guard) {
             let limited = Limited::new(2);
@@ -168,7 +168,7 @@ async fn c49_a_limit_behind_the_guard_holds_with_50_requests_at_a_time() {
 }
 
 #[tokio::test]
-async fn c49_a_refusal_gives_back_what_was_reserved() {
+async fn case_49_a_refusal_gives_back_what_was_reserved() {
     let guard = products().await;
     for layer in layers(&guard) {
         let limited = Limited::new(1);
@@ -189,7 +189,7 @@ async fn c49_a_refusal_gives_back_what_was_reserved() {
 }
 
 #[tokio::test]
-async fn c49_what_the_guard_answers_itself_gives_back_what_was_reserved() {
+async fn case_49_what_the_guard_answers_itself_gives_back_what_was_reserved() {
     let guard = products().await;
     let limited = Limited::new(1);
     let permits = Arc::clone(&limited.permits);
@@ -209,7 +209,7 @@ async fn c49_what_the_guard_answers_itself_gives_back_what_was_reserved() {
 }
 
 #[tokio::test]
-async fn c49_a_service_that_is_not_ready_makes_the_guard_wait() {
+async fn case_49_a_service_that_is_not_ready_makes_the_guard_wait() {
     let guard = products().await;
     for layer in layers(&guard) {
         let limited = Limited::new(1);

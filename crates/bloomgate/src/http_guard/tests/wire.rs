@@ -18,7 +18,7 @@ async fn serve(app: Router) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c56_refusals_nulls_and_the_apps_own_not_found_are_the_same_bytes() {
+async fn case_56_refusals_nulls_and_the_apps_own_not_found_are_the_same_bytes() {
     let guard = products().await;
     let bare = get(async |Path(id): Path<i64>| match row(id) {
         Some(product) => Json(product).into_response(),

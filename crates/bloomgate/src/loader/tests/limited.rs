@@ -93,7 +93,7 @@ impl Loader<i64, String> for PanicsAtOnce {
 }
 
 #[tokio::test]
-async fn c27_rows_absence_and_errors_are_three_results_and_counted_apart() {
+async fn case_27_rows_absence_and_errors_are_three_results_and_counted_apart() {
     let bench = Bench::new(from_fn(async |id: i64| match id {
         1 => Ok(Some("one".to_owned())),
         2 => Ok(None),
@@ -110,7 +110,7 @@ async fn c27_rows_absence_and_errors_are_three_results_and_counted_apart() {
 }
 
 #[tokio::test]
-async fn c27_a_load_that_takes_too_long_is_an_error() {
+async fn case_27_a_load_that_takes_too_long_is_an_error() {
     let bench = Bench::new(from_fn(async |_: i64| {
         std::future::pending::<Result<Option<String>, io::Error>>().await
     }));
@@ -147,7 +147,7 @@ async fn the_wait_for_a_place_is_not_part_of_the_time_out() {
 }
 
 #[tokio::test]
-async fn c32_a_panic_before_the_first_await_costs_that_load_alone() {
+async fn case_32_a_panic_before_the_first_await_costs_that_load_alone() {
     let bench = Bench::new(PanicsAtOnce);
     for _ in 0..5 {
         let error = bench.load(7).await.unwrap_err();
@@ -159,7 +159,7 @@ async fn c32_a_panic_before_the_first_await_costs_that_load_alone() {
 }
 
 #[tokio::test]
-async fn c32_a_panic_within_a_load_costs_that_load_alone() {
+async fn case_32_a_panic_within_a_load_costs_that_load_alone() {
     let bench = Bench::new(from_fn(async |id: i64| {
         tokio::task::yield_now().await;
         if id == 7 {

@@ -56,7 +56,7 @@ async fn rows_are_found_or_not() {
 }
 
 #[tokio::test]
-async fn c27_a_row_that_does_not_decode_is_an_error() {
+async fn case_27_a_row_that_does_not_decode_is_an_error() {
     let pool = pool(2).await;
     let loader = PgLoader::<Row>::new(pool.clone(), BY_ID);
     assert!(load(&loader, 3).await.is_err());
@@ -65,7 +65,7 @@ async fn c27_a_row_that_does_not_decode_is_an_error() {
 }
 
 #[tokio::test]
-async fn c27_an_exhausted_pool_is_an_error_and_then_the_row_is_found() {
+async fn case_27_an_exhausted_pool_is_an_error_and_then_the_row_is_found() {
     let pool = pool(1).await;
     let taken = pool.acquire().await.unwrap();
     let loader = PgLoader::<Row>::new(pool, BY_ID);
@@ -76,7 +76,7 @@ async fn c27_an_exhausted_pool_is_an_error_and_then_the_row_is_found() {
 }
 
 #[tokio::test]
-async fn c27_a_cancelled_query_is_an_error() {
+async fn case_27_a_cancelled_query_is_an_error() {
     let pool = pool(1).await;
     let set = "SET statement_timeout = '50ms'";
     sqlx::raw_sql(set).execute(&pool).await.unwrap();
@@ -89,7 +89,7 @@ async fn c27_a_cancelled_query_is_an_error() {
 }
 
 #[tokio::test]
-async fn c27_a_server_that_goes_away_is_an_error_and_the_row_is_found_when_it_is_back() {
+async fn case_27_a_server_that_goes_away_is_an_error_and_the_row_is_found_when_it_is_back() {
     let server = PostgresServer::start();
     server.psql("CREATE TABLE items (id bigint PRIMARY KEY, name text)");
     server.psql("INSERT INTO items VALUES (1, 'one')");
@@ -112,7 +112,7 @@ async fn c27_a_server_that_goes_away_is_an_error_and_the_row_is_found_when_it_is
 }
 
 #[tokio::test]
-async fn c46_a_nul_in_a_text_key_is_an_error_and_no_absence() {
+async fn case_46_a_nul_in_a_text_key_is_an_error_and_no_absence() {
     let sql = "SELECT code FROM codes WHERE code = $1";
     let loader = PgLoader::<(String,)>::new(pool(1).await, sql);
     for key in ["a\0b", "\0", "a\0"] {

@@ -50,7 +50,7 @@ async fn rows_are_found_or_not() {
 }
 
 #[tokio::test]
-async fn c27_a_row_that_does_not_decode_is_an_error() {
+async fn case_27_a_row_that_does_not_decode_is_an_error() {
     let (_folder, pool) = pool(2).await;
     let loader = SqliteLoader::<Row>::new(pool, BY_ID);
     assert!(load(&loader, 2).await.is_err());
@@ -59,7 +59,7 @@ async fn c27_a_row_that_does_not_decode_is_an_error() {
 }
 
 #[tokio::test]
-async fn c27_an_exhausted_pool_is_an_error_and_then_the_row_is_found() {
+async fn case_27_an_exhausted_pool_is_an_error_and_then_the_row_is_found() {
     let (_folder, pool) = pool(1).await;
     let taken = pool.acquire().await.unwrap();
     let loader = SqliteLoader::<Row>::new(pool, BY_ID);
@@ -70,7 +70,7 @@ async fn c27_an_exhausted_pool_is_an_error_and_then_the_row_is_found() {
 }
 
 #[tokio::test]
-async fn c27_a_missing_table_and_a_closed_pool_are_errors() {
+async fn case_27_a_missing_table_and_a_closed_pool_are_errors() {
     let (_folder, pool) = pool(1).await;
     let loader =
         SqliteLoader::<Row>::new(pool.clone(), "SELECT id, name FROM no_items WHERE id = ?1");
@@ -81,7 +81,7 @@ async fn c27_a_missing_table_and_a_closed_pool_are_errors() {
 }
 
 #[tokio::test]
-async fn c44_text_keys_are_bound_as_text() {
+async fn case_44_text_keys_are_bound_as_text() {
     let (_folder, pool) = pool(1).await;
     let make = "CREATE TABLE codes (code TEXT PRIMARY KEY);
         INSERT INTO codes VALUES ('7'), ('a' || char(0) || 'b'), ('é')";

@@ -173,7 +173,7 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn c20_a_silent_store_costs_one_budget_a_call_until_the_breaker_opens() {
+async fn case_20_a_silent_store_costs_one_budget_a_call_until_the_breaker_opens() {
     let bench = Bench::new(Mood::Silent);
     for _ in 0..3 {
         let mut reading = Box::pin(bench.shared.get(&bench.slot));

@@ -96,7 +96,7 @@ async fn a_lease_is_given_back_by_its_holder_alone(on: Ground) {
     assert_eq!(on.get(&slot).await, stands("v"));
 }
 
-async fn c26_a_null_comes_back_as_a_null_with_its_end(on: Ground) {
+async fn case_26_a_null_comes_back_as_a_null_with_its_end(on: Ground) {
     for (id, until) in [0, 1, UNTIL, u64::MAX].into_iter().enumerate() {
         let (slot, lease) = (on.slot(&(id as i64)), Token::fresh());
         assert_eq!(on.ask(&slot, lease).await, Slot::Leased);
@@ -107,7 +107,7 @@ async fn c26_a_null_comes_back_as_a_null_with_its_end(on: Ground) {
     }
 }
 
-async fn c25_payloads_that_look_like_markers_come_back_as_values(on: Ground) {
+async fn case_25_payloads_that_look_like_markers_come_back_as_values(on: Ground) {
     let payloads = ["", "null", "NULL", "*", "{}", "\0", "N", "L", "M", "V", "nil"];
     for (id, payload) in payloads.into_iter().enumerate() {
         let slot = on.slot(&(id as i64));
@@ -292,7 +292,7 @@ async fn keys_apart<K: Key>(on: &Ground, keys: &[K]) {
     }
 }
 
-async fn c46_long_keys_keep_slots_of_their_own(on: Ground) {
+async fn case_46_long_keys_keep_slots_of_their_own(on: Ground) {
     let mut keys: Vec<Vec<u8>> = Vec::new();
     for length in [199, 200, 201, 300, 8_192, 1 << 20] {
         for last in [0_u8, 1, 255] {
@@ -304,7 +304,7 @@ async fn c46_long_keys_keep_slots_of_their_own(on: Ground) {
     keys_apart(&on, &keys).await;
 }
 
-async fn c46_keys_of_any_bytes_keep_slots_of_their_own(on: Ground) {
+async fn case_46_keys_of_any_bytes_keep_slots_of_their_own(on: Ground) {
     let keys: [&[u8]; 14] = [
         b"",
         b"\0",
@@ -453,7 +453,7 @@ async fn follow(on: &Ground, slot: &SlotKey, tokens: &[Token; 3], now: &mut Expe
 }
 
 /// Random bytes, of every length that matters, as payload and as key.
-fn c25_any_payload_comes_back_as_a_value(ground: impl AsyncFn() -> Ground, cases: u32) {
+fn case_25_any_payload_comes_back_as_a_value(ground: impl AsyncFn() -> Ground, cases: u32) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let on = runtime.block_on(ground());
     let bytes = |most| proptest::collection::vec(any::<u8>(), 0..most);
@@ -496,8 +496,8 @@ macro_rules! for_every_store {
             )*
 
             #[test]
-            fn c25_any_payload_comes_back_as_a_value() {
-                super::c25_any_payload_comes_back_as_a_value(async || Ground::$ground(), $cases);
+            fn case_25_any_payload_comes_back_as_a_value() {
+                super::case_25_any_payload_comes_back_as_a_value(async || Ground::$ground(), $cases);
             }
 
             #[test]
@@ -512,8 +512,8 @@ for_every_store!(
     an_empty_slot_is_leased_to_the_first_asker_alone,
     only_the_holder_of_a_lease_fills_and_only_once,
     a_lease_is_given_back_by_its_holder_alone,
-    c26_a_null_comes_back_as_a_null_with_its_end,
-    c25_payloads_that_look_like_markers_come_back_as_values,
+    case_26_a_null_comes_back_as_a_null_with_its_end,
+    case_25_payloads_that_look_like_markers_come_back_as_values,
     a_lease_runs_out_and_its_holder_fills_no_more,
     entries_expire,
     a_mark_takes_the_place_of_whatever_stands,
@@ -525,7 +525,7 @@ for_every_store!(
     the_end_of_the_longest_writer_leaves_the_others_their_own_deadlines,
     an_old_lease_does_not_fill_after_its_mark_was_evicted,
     members_see_each_others_beats_until_they_leave_or_fall_silent,
-    c46_long_keys_keep_slots_of_their_own,
-    c46_keys_of_any_bytes_keep_slots_of_their_own,
+    case_46_long_keys_keep_slots_of_their_own,
+    case_46_keys_of_any_bytes_keep_slots_of_their_own,
     slots_of_different_prefixes_are_apart,
 );

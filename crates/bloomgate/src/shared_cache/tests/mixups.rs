@@ -38,7 +38,7 @@ fn matches(id: i64, found: &Slot) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c19_requests_that_are_given_up_shift_no_answers() {
+async fn case_19_requests_that_are_given_up_shift_no_answers() {
     let server = RedisServer::start();
     let store = Arc::new(RedisStore::open(&server.url()).unwrap());
     let slots = filled(&store).await;
@@ -87,7 +87,7 @@ async fn c19_requests_that_are_given_up_shift_no_answers() {
 }
 
 #[tokio::test]
-async fn c19_answers_that_come_too_late_are_not_given_to_others() {
+async fn case_19_answers_that_come_too_late_are_not_given_to_others() {
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
     let slots = filled(&store).await;

@@ -122,7 +122,7 @@ async fn connections_that_the_server_closes_heal() {
 }
 
 #[tokio::test]
-async fn c20_a_frozen_server_costs_a_few_budgets_and_then_nothing_and_heals() {
+async fn case_20_a_frozen_server_costs_a_few_budgets_and_then_nothing_and_heals() {
     let server = RedisServer::start();
     let (shared, counts) = shared(RedisStore::open(&server.url()).unwrap(), BUDGET);
     let (slot, lease) = (slot(1), Token::fresh());

@@ -31,7 +31,7 @@ async fn put(on: &Ground, id: i64, entry: Entry, until: u64) {
 }
 
 #[tokio::test]
-async fn c28_whatever_is_put_into_redis_expires() {
+async fn case_28_whatever_is_put_into_redis_expires() {
     let on = Ground::redis();
     let expires = |name: &[u8]| {
         let left = pttl(name);
@@ -82,7 +82,7 @@ async fn lives_without_bounds_are_clipped_to_what_redis_takes() {
 }
 
 #[tokio::test]
-async fn c46_names_in_redis_are_short_whatever_the_key() {
+async fn case_46_names_in_redis_are_short_whatever_the_key() {
     let on = Ground::redis();
     for length in [0, 1, 200, 201, 1 << 20] {
         let slot = on.slot(&vec![b'x'; length]);
@@ -102,7 +102,7 @@ async fn c46_names_in_redis_are_short_whatever_the_key() {
 /// Keys that try to look like another key's name: short, long, and short ones that are the digest
 /// of a long one.
 #[test]
-fn c46_names_of_different_keys_never_collide() {
+fn case_46_names_of_different_keys_never_collide() {
     use sha2::Digest as _;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let on = runtime.block_on(async { Ground::redis() });
@@ -141,7 +141,7 @@ fn c46_names_of_different_keys_never_collide() {
 }
 
 #[tokio::test]
-async fn c19_an_entry_that_belongs_to_another_key_is_not_served() {
+async fn case_19_an_entry_that_belongs_to_another_key_is_not_served() {
     let on = Ground::redis();
     put(&on, 1, Entry::Value(Bytes::from_static(b"of 1")), 7).await;
     put(&on, 2, Entry::Null, 7).await;

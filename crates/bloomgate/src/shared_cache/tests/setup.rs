@@ -81,7 +81,7 @@ async fn every_error(store: &RedisStore) -> Vec<StoreError> {
 }
 
 #[tokio::test]
-async fn c20_a_wrong_password_is_told_plainly_without_showing_it() {
+async fn case_20_a_wrong_password_is_told_plainly_without_showing_it() {
     let server = RedisServer::start();
     server.command(&["CONFIG", "SET", "requirepass", "another"]);
     let at = |credentials: &str| format!("redis://{credentials}127.0.0.1:{}", server.port());

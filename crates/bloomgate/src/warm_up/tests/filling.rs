@@ -161,7 +161,7 @@ impl Filling {
 }
 
 #[tokio::test]
-async fn c35_a_scan_that_breaks_off_is_resumed_where_it_was_and_never_taken_for_complete() {
+async fn case_35_a_scan_that_breaks_off_is_resumed_where_it_was_and_never_taken_for_complete() {
     let filling =
         Filling::start(&[Fate::FailsAfter(650), Fate::FailsAfter(0), Fate::FailsAfter(250)]);
     filling.rest().await;
@@ -181,7 +181,7 @@ async fn c35_a_scan_that_breaks_off_is_resumed_where_it_was_and_never_taken_for_
 }
 
 #[tokio::test]
-async fn c35_all_keys_without_an_explicit_end_are_no_end() {
+async fn case_35_all_keys_without_an_explicit_end_are_no_end() {
     let filling = Filling::start(&[Fate::FailsAtTheEnd; 20]);
     for _ in 0..15 {
         filling.pass(Duration::from_secs(5)).await;
@@ -211,7 +211,7 @@ async fn waits_between_attempts_double_up_to_five_seconds_and_begin_anew_after_p
 }
 
 #[tokio::test]
-async fn c35_a_scan_that_stalls_is_dropped_and_resumed() {
+async fn case_35_a_scan_that_stalls_is_dropped_and_resumed() {
     let filling = Filling::start(&[Fate::StallsAfter(450), Fate::StallsAfter(0)]);
     filling.rest().await;
     assert_eq!(filling.seen(), 450);

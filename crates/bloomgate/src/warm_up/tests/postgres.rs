@@ -46,7 +46,7 @@ async fn every_row_is_handed_over_at_every_number_of_pages() {
 }
 
 #[tokio::test]
-async fn c38_gaps_and_negative_ids_are_passed_over_and_handed_over() {
+async fn case_38_gaps_and_negative_ids_are_passed_over_and_handed_over() {
     let (first, last) = (-100_000, -100_000 + 7 * (PAGE + 5));
     let pool = pool(&format!(
         "{ITEMS} INSERT INTO items SELECT generate_series({first}, {last}, 7);
@@ -112,7 +112,7 @@ async fn names_are_quoted_whatever_they_hold() {
 }
 
 #[tokio::test]
-async fn c35_a_table_a_column_or_a_type_that_is_not_there_is_an_error() {
+async fn case_35_a_table_a_column_or_a_type_that_is_not_there_is_an_error() {
     let pool = pool(&format!("{ITEMS} INSERT INTO items VALUES (1)")).await;
     for (name, column) in [("no_items", "id"), ("items", "no_id"), ("no.items", "id")] {
         let source = table::<i64>(&pool, name, column);
@@ -137,7 +137,7 @@ async fn large_table(server: &PostgresServer, name: &str) -> PgPool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c35_a_scan_whose_backend_is_killed_within_a_query_fails_and_is_resumed_by_filling() {
+async fn case_35_a_scan_whose_backend_is_killed_within_a_query_fails_and_is_resumed_by_filling() {
     let server = PostgresServer::shared();
     let pool = large_table(server, "killed").await;
     let url = pool.connect_options();
@@ -195,7 +195,7 @@ async fn c35_a_scan_whose_backend_is_killed_within_a_query_fails_and_is_resumed_
 }
 
 #[tokio::test]
-async fn c35_a_scan_that_runs_into_the_statement_time_out_fails_and_is_resumed_by_filling() {
+async fn case_35_a_scan_that_runs_into_the_statement_time_out_fails_and_is_resumed_by_filling() {
     let server = PostgresServer::shared();
     let pool = large_table(server, "hindered").await;
     // A view whose rows past the first page take too long, until the brake is off.
@@ -240,7 +240,7 @@ async fn c35_a_scan_that_runs_into_the_statement_time_out_fails_and_is_resumed_b
 }
 
 #[tokio::test]
-async fn c38_settling_waits_for_the_transactions_of_its_time_and_not_for_later_ones() {
+async fn case_38_settling_waits_for_the_transactions_of_its_time_and_not_for_later_ones() {
     // A server of its own: other tests' transactions would hold it up.
     let server = PostgresServer::start();
     let pool = PgPoolOptions::new().max_connections(5).connect(&server.url()).await.unwrap();
@@ -268,7 +268,7 @@ async fn c38_settling_waits_for_the_transactions_of_its_time_and_not_for_later_o
 }
 
 #[tokio::test]
-async fn c38_settling_waits_for_a_transaction_among_many_that_end() {
+async fn case_38_settling_waits_for_a_transaction_among_many_that_end() {
     let server = PostgresServer::start();
     let pool = PgPoolOptions::new().max_connections(5).connect(&server.url()).await.unwrap();
     run(&pool, ITEMS).await;

@@ -51,7 +51,7 @@ async fn every_row_is_handed_over_at_every_number_of_pages() {
 }
 
 #[tokio::test]
-async fn c38_gaps_and_negative_ids_are_passed_over_and_handed_over() {
+async fn case_38_gaps_and_negative_ids_are_passed_over_and_handed_over() {
     let insert = numbers(-3 * PAGE, 7, PAGE + 5);
     let extremes = "INSERT INTO items VALUES (-9223372036854775808), (9223372036854775807);";
     let (_folder, pool) = pool(&format!("{ITEMS} {insert} {extremes}")).await;
@@ -104,7 +104,7 @@ async fn null_keys_are_passed_over() {
 }
 
 #[tokio::test]
-async fn c35_a_table_or_a_column_that_is_not_there_is_an_error() {
+async fn case_35_a_table_or_a_column_that_is_not_there_is_an_error() {
     let (_folder, pool) = pool("CREATE TABLE items (id TEXT PRIMARY KEY);").await;
     run(&pool, "INSERT INTO items VALUES ('a'), ('b')").await;
     for (name, column) in [("no_items", "id"), ("items", "no_id"), ("no.items", "id")] {
@@ -117,7 +117,7 @@ async fn c35_a_table_or_a_column_that_is_not_there_is_an_error() {
 }
 
 #[tokio::test]
-async fn c35_a_row_that_does_not_decode_is_an_error_and_not_passed_over() {
+async fn case_35_a_row_that_does_not_decode_is_an_error_and_not_passed_over() {
     // A column of SQLite takes values of any type.
     let (_folder, pool) = pool(
         "CREATE TABLE items (number INT UNIQUE, code TEXT UNIQUE);
