@@ -10,37 +10,54 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::answer::Why;
+use crate::answer::OpenReason;
 use crate::error::{BackplaneError, BoxError, SourceError, StoreError};
 use crate::key::KeyBytes;
 
-/// A random name, fresh for every lease, write or process.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Token([u8; 16]);
+macro_rules! random_ids {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct $name([u8; 16]);
 
-impl Token {
-    /// Draws a fresh token.
-    #[must_use]
-    pub fn fresh() -> Self {
-        Self(rand::random())
-    }
+        impl $name {
+            /// Draws a fresh id.
+            #[must_use]
+            pub fn fresh() -> Self {
+                Self(rand::random())
+            }
 
-    /// 32 lower-case hexadecimal digits.
-    #[must_use]
-    pub fn to_hex(self) -> String {
-        use fmt::Write as _;
-        self.0.iter().fold(String::with_capacity(32), |mut text, byte| {
-            // Writing to a String can't fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-    }
+            /// 32 lower-case hexadecimal digits.
+            #[must_use]
+            pub fn to_hex(self) -> String {
+                to_hex(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), self.to_hex())
+            }
+        }
+    )+};
 }
 
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Token({})", self.to_hex())
-    }
+random_ids! {
+    /// Names one attempt to lease a slot; random, fresh for each.
+    LeaseId,
+    /// Names one write; random, fresh for each.
+    WriteId,
+    /// Names one process in its namespace; random, fresh at each start.
+    InstanceId,
+}
+
+fn to_hex(bytes: &[u8; 16]) -> String {
+    use fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(32), |mut text, byte| {
+        // Writing to a String can't fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Loads one row from the database.
@@ -57,9 +74,9 @@ pub trait Loader<K, V>: Send + Sync + 'static {
 
 /// A place in a source's order, opaque to everyone but the source that named it.
 #[derive(Clone)]
-pub struct Place(Arc<dyn Any + Send + Sync>);
+pub struct Cursor(Arc<dyn Any + Send + Sync>);
 
-impl Place {
+impl Cursor {
     /// Wraps a cursor.
     #[must_use]
     pub fn new<T: Any + Send + Sync>(cursor: T) -> Self {
@@ -68,14 +85,14 @@ impl Place {
 
     /// The cursor, if it is of this type.
     #[must_use]
-    pub fn cursor<T: Any + Send + Sync>(&self) -> Option<&T> {
+    pub fn position<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Place")
+        f.write_str("Cursor")
     }
 }
 
@@ -86,7 +103,7 @@ pub enum ScanFrom {
     #[default]
     Start,
     /// After the place that a [`Scan::checkpoint`] named.
-    After(Place),
+    After(Cursor),
 }
 
 /// What a scan hands its keys to.
@@ -94,11 +111,11 @@ pub trait Scan: Send {
     /// The canonical bytes of one key.
     fn key(&mut self, canonical: &[u8]);
     /// Everything up to `place` has been handed over; a scan that fails later may resume here.
-    fn checkpoint(&mut self, place: Place);
+    fn checkpoint(&mut self, cursor: Cursor);
 }
 
 /// The word of a source that it reached the end of its keys. Nothing else makes a generation
-/// valid: a stream that merely stops is not an end.
+/// valid: a stream that merely failpoints is not an end.
 #[must_use]
 #[derive(Debug)]
 pub struct ScanCompleted(());
@@ -112,11 +129,11 @@ impl ScanCompleted {
 
 /// What a source can say of writes that a killed predecessor may have left under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum Quiesced {
     /// Every write that was under way when the question was put has ended.
-    Yes,
+    Drained,
     /// The database can't tell; the guard waits for the write window to pass.
-    CannotTell,
+    Unknown,
 }
 
 /// Where the existing ids come from.
@@ -125,8 +142,8 @@ pub trait Source: Send + Sync + fmt::Debug + 'static {
     fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>>;
 
     /// Waits until every write that was under way at the call has ended (rule A8).
-    fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
-        Box::pin(std::future::ready(Ok(Settled::CannotTell)))
+    fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
+        Box::pin(std::future::ready(Ok(Quiesced::Unknown)))
     }
 
     /// Hands over every key from `from` to the end, and says so explicitly. A key that was
@@ -189,13 +206,13 @@ pub enum Slot {
         until: u64,
     },
     /// The slot was empty and is now leased to the asker, who alone may fill it.
-    Leased,
+    LeaseGranted,
     /// The slot is empty, but no lease was asked for or could be had: load, don't fill.
-    Vacant,
+    Empty,
     /// Another holds the lease.
-    Busy,
+    LeaseHeld,
     /// A write is open: load, don't fill.
-    Writing,
+    WriteIntent,
 }
 
 /// What to put into a leased slot.
@@ -229,7 +246,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     fn get_or_lease<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Slot, StoreError>>;
 
@@ -241,7 +258,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     fn fill<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         entry: Entry,
         until: u64,
         ttl: Duration,
@@ -251,83 +268,83 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     fn release<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Adds `write` to the slot's mark, in place of whatever stood there, for `lives` (rule B10).
-    fn mark<'a>(
+    /// Adds `write` to the slot's write intent, in place of whatever stood there, for `lives` (rule B10).
+    fn put_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
         lives: Duration,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Removes `write` from the slot's mark and leaves the others; deletes what stands there if it
-    /// isn't a mark (rule B14).
-    fn unmark<'a>(
+    /// Removes `write` from the slot's write intent and leaves the others; deletes what stands there if it
+    /// isn't a write intent (rule B14).
+    fn clear_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Says that `member` is live in `namespace` and counts this beat; returns what is known of
-    /// the others whose beats are younger than `ttl`.
-    fn beat<'a>(
+    /// Says that `member` is live in `namespace` and counts this heartbeat; returns what is known of
+    /// the others whose heartbeats are younger than `ttl`.
+    fn heartbeat<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
         ttl: Duration,
-    ) -> BoxFuture<'a, Result<Vec<Neighbour>, StoreError>>;
+    ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>>;
 
     /// Takes `member` off the list.
     fn leave<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
 /// Another process in the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Neighbour {
+pub struct Peer {
     /// Its token, in hexadecimal.
     pub member: String,
     /// How often it has said that it is live.
-    pub beats: u64,
+    pub heartbeats: u64,
 }
 
 /// Whether this instance is provably in step with all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LinkState {
     /// In step: a complete gate may refuse.
-    Current,
+    InSync,
     /// Not provably so: the gate is open, for this reason.
-    Doubtful(Why),
+    OutOfSync(OpenReason),
 }
 
 /// What keeps the gates of several instances in step.
 pub trait Backplane: Send + Sync + fmt::Debug + 'static {
-    /// The standing, as it changes. Between [`Standing::Current`] and the next one, no other
-    /// instance admitted a key that this one wasn't told of. Sending [`Standing::Current`] while it
+    /// The standing, as it changes. Between [`LinkState::InSync`] and the next one, no other
+    /// instance admitted a key that this one wasn't told of. Sending [`LinkState::InSync`] while it
     /// is current already means that it was lost in between.
-    fn standing(&self) -> watch::Receiver<Standing>;
+    fn link_state(&self) -> watch::Receiver<LinkState>;
 
     /// Waits until a write may begin at all. Asked before a transaction is opened, so that none is
     /// kept open by what [`announce`](Self::announce) would wait for.
-    fn until_writable(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
+    fn ready_for_writes(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
     /// Part of Begin: returns once every instance has admitted the key, or can't refuse it.
-    fn announce<'a>(
+    fn begin_write<'a>(
         &'a self,
         key: &'a KeyBytes,
-        write: Token,
+        write: WriteId,
     ) -> BoxFuture<'a, Result<(), BackplaneError>>;
 
     /// Part of End: tells the others that the write is over.
-    fn conclude<'a>(&'a self, key: &'a KeyBytes, write: Token) -> BoxFuture<'a, ()>;
+    fn end_write<'a>(&'a self, key: &'a KeyBytes, write: WriteId) -> BoxFuture<'a, ()>;
 
-    /// Stops refusing, then leaves.
+    /// Failpoints refusing, then leaves.
     fn leave(&self) -> BoxFuture<'_, ()>;
 }
