@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 /// The gate's word on a key. Only [`Verdict::Absent`] refuses.
 #[must_use]
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Proven: no row with this key was committed through the guard.
@@ -15,20 +16,26 @@ pub enum Verdict {
     Unknown(OpenReason),
 }
 
-/// OpenReason a gate that can't prove absence is open.
+/// The reason for which a gate is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenReason {
     /// No generation has been filled completely since this process started.
     Warming,
-    /// The generation in service was invalidated and its successor isn't complete yet.
+    /// The generation in service was voided and its successor isn't complete yet.
     Rebuilding,
     /// The configuration keeps the gate open.
     Forced,
-    /// It isn't known yet whether another instance writes to the same namespace.
+    /// The guard is shutting down.
+    ShuttingDown,
+    /// It isn't known yet what other instances write to the same namespace.
     Joining,
+    /// The link to the other instances is lost, or behind.
+    LinkLost,
+    /// The link's lease has ended and was not renewed in time.
+    LeaseEnded,
     /// Another instance uses the same namespace without a backplane, so ids may exist that this
-    /// instance was never told of.
+    /// instance never learned of.
     NotAlone,
 }
 
@@ -40,9 +47,24 @@ impl OpenReason {
             OpenReason::Warming => "warming",
             OpenReason::Rebuilding => "rebuilding",
             OpenReason::Forced => "forced",
+            OpenReason::ShuttingDown => "shutting_down",
             OpenReason::Joining => "joining",
+            OpenReason::LinkLost => "link_lost",
+            OpenReason::LeaseEnded => "lease_ended",
             OpenReason::NotAlone => "not_alone",
         }
+    }
+
+    /// True if the local cache may go on serving values and sentinels as fresh: the reason says
+    /// nothing about what other instances write. A reason that isn't listed here is not harmless.
+    pub(crate) fn spares_local_cache(self) -> bool {
+        matches!(
+            self,
+            OpenReason::Warming
+                | OpenReason::Rebuilding
+                | OpenReason::Forced
+                | OpenReason::ShuttingDown
+        )
     }
 }
 
@@ -52,7 +74,10 @@ impl fmt::Display for OpenReason {
             OpenReason::Warming => "the first warm-up has not completed",
             OpenReason::Rebuilding => "the gate is being rebuilt",
             OpenReason::Forced => "the configuration keeps the gate open",
+            OpenReason::ShuttingDown => "the guard is shutting down",
             OpenReason::Joining => "it is not known yet whether another instance is live",
+            OpenReason::LinkLost => "the link to the other instances is lost or behind",
+            OpenReason::LeaseEnded => "the lease of the link to the other instances has ended",
             OpenReason::NotAlone => {
                 "another instance is live in the same namespace, without a backplane"
             }
@@ -60,7 +85,7 @@ impl fmt::Display for OpenReason {
     }
 }
 
-/// Which room answered.
+/// The module that answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// The gate refused; no cache and no database was asked.
@@ -81,7 +106,7 @@ pub enum Answer<V> {
     Found {
         /// The row, shared with the local cache.
         value: Arc<V>,
-        /// Who had it.
+        /// The module that had it.
         tier: Tier,
         /// True if its time to live was over and the database couldn't be asked.
         stale: bool,

@@ -19,6 +19,14 @@ use tokio::sync::watch;
 pub struct Moment(Duration);
 
 impl Moment {
+    /// Later than every moment a clock can reach: the end of what doesn't end.
+    pub const NEVER: Moment = Moment(Duration::MAX);
+
+    /// Nanoseconds since the clock's origin, as many as fit (584 years).
+    pub(crate) fn as_nanos(self) -> u64 {
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
+    }
+
     /// How long after `earlier` this is; zero if it isn't later.
     #[must_use]
     pub fn since(self, earlier: Moment) -> Duration {
@@ -40,10 +48,19 @@ impl Sub<Duration> for Moment {
     }
 }
 
+/// How far [`Clock::coarse_now`] may lag behind [`Clock::now`]: one tick of the slowest kernel
+/// timer in use (100 Hz).
+pub const COARSE_LAG: Duration = Duration::from_millis(10);
+
 /// Where time comes from.
 pub trait TimeSource: Send + Sync + 'static {
     /// Time since the source's origin, never going back.
     fn elapsed(&self) -> Duration;
+    /// The same, cheaper: at most [`COARSE_LAG`] behind [`elapsed`](Self::elapsed), never ahead
+    /// of it.
+    fn coarse_elapsed(&self) -> Duration {
+        self.elapsed()
+    }
     /// Milliseconds since the Unix epoch, as the wall clock has it.
     fn unix_ms(&self) -> u64;
     /// Resolves once [`elapsed`](Self::elapsed) has reached `at`.
@@ -68,7 +85,7 @@ impl Clock {
     /// The system's clocks, through tokio's timer.
     #[must_use]
     pub fn system() -> Self {
-        Self(Arc::new(System { origin: tokio::time::Instant::now() }))
+        Self(Arc::new(System::new()))
     }
 
     /// A clock on a source of your own.
@@ -88,6 +105,13 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Moment {
         Moment(self.0.elapsed())
+    }
+
+    /// Now, at most [`COARSE_LAG`] late. On Linux some nanoseconds and no system call, elsewhere
+    /// what [`now`](Self::now) costs.
+    #[must_use]
+    pub fn coarse_now(&self) -> Moment {
+        Moment(self.0.coarse_elapsed())
     }
 
     /// Now, as Unix milliseconds.
@@ -139,11 +163,37 @@ impl Default for Clock {
 
 struct System {
     origin: tokio::time::Instant,
+    /// The same moment on `CLOCK_MONOTONIC`, which `Instant` reads on Linux.
+    #[cfg(target_os = "linux")]
+    monotonic_origin: Duration,
+}
+
+impl System {
+    fn new() -> Self {
+        Self {
+            origin: tokio::time::Instant::now(),
+            // Read after `origin`, so that a coarse reading is never ahead of a fine one.
+            #[cfg(target_os = "linux")]
+            monotonic_origin: read(rustix::time::ClockId::Monotonic),
+        }
+    }
+}
+
+/// Reads a clock of the kernel through the vDSO.
+#[cfg(target_os = "linux")]
+fn read(clock: rustix::time::ClockId) -> Duration {
+    // Monotonic clocks are never negative.
+    Duration::try_from(rustix::time::clock_gettime(clock)).unwrap_or_default()
 }
 
 impl TimeSource for System {
     fn elapsed(&self) -> Duration {
         self.origin.elapsed()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn coarse_elapsed(&self) -> Duration {
+        read(rustix::time::ClockId::MonotonicCoarse).saturating_sub(self.monotonic_origin)
     }
 
     fn unix_ms(&self) -> u64 {
@@ -240,6 +290,21 @@ mod tests {
     async fn work_that_is_ready_wins_over_a_budget_of_zero() {
         let (clock, _time) = Clock::manual();
         assert_eq!(clock.timeout(Duration::ZERO, async { 7 }).await, Ok(7));
+    }
+
+    #[test]
+    fn coarse_readings_are_never_ahead_and_follow() {
+        let clock = Clock::system();
+        let mut last = clock.coarse_now();
+        for _ in 0..10_000 {
+            let coarse = clock.coarse_now();
+            assert!(coarse >= last && coarse <= clock.now());
+            last = coarse;
+        }
+        let from = clock.now();
+        while clock.coarse_now() <= from {
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
-//! Keep instances in step.
+//! The link to the other instances of a service.
 //!
-//! [`Alone`] is the backplane of a single instance. It isn't blind: with a shared cache it notices
-//! a second instance in its namespace and opens the gates of both.
+//! [`Alone`] is for a guard without a shared cache, or one that its user declares to be the only
+//! instance. With a shared cache and no such declaration, [`PeerWatch`] notices a second instance
+//! in the namespace and opens the gates of both.
 
 mod alone;
+mod peer_watch;
 
 pub use alone::Alone;
+pub(crate) use peer_watch::PeerWatch;

@@ -2,7 +2,7 @@
 
 use bloomgate_filter::{BloomParams, FalsePositiveRate, Family, HashAlgorithm};
 
-use crate::error::Error;
+use crate::error::ConfigError;
 
 /// How many ids a Bloom gate is sized for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +17,9 @@ pub(crate) enum Capacity {
 pub(crate) const AT_LEAST: u64 = 10_000;
 
 impl Capacity {
-    pub(crate) fn for_rows(self, counted: u64) -> u64 {
-        match self {
-            Capacity::Counted => counted.saturating_mul(2).max(AT_LEAST),
-            Capacity::Fixed(items) => items,
-        }
+    /// The capacity of a counted gate.
+    pub(crate) fn for_rows(counted: u64) -> u64 {
+        counted.saturating_mul(2).max(AT_LEAST)
     }
 }
 
@@ -119,12 +117,12 @@ impl Gate {
     }
 
     /// The settings, if a gate for keys of `kind` can have them.
-    pub(crate) fn check(&self, kind: &str) -> Result<GateSettings, Error> {
+    pub(crate) fn check(&self, kind: &str) -> Result<GateSettings, ConfigError> {
         let filter = match self.family {
             Family::Bitmap if kind != "int" => {
                 let problem = format!("a bitmap can't hold keys of the kind {kind}");
                 let fix = "use Gate::bloom() or Gate::exact(), or integer keys of up to 64 bits";
-                return Err(Error::config("gate", problem, fix));
+                return Err(ConfigError::setting("gate", problem, fix));
             }
             Family::Bitmap => self.exact_family(FilterSettings::Bitmap)?,
             Family::Exact => self.exact_family(FilterSettings::Exact)?,
@@ -133,8 +131,8 @@ impl Gate {
         Ok(GateSettings { filter, forced_open: self.forced_open })
     }
 
-    fn bloom_filter(&self) -> Result<FilterSettings, Error> {
-        let refused = |e: bloomgate_filter::Error| Error::Filter(e.into());
+    fn bloom_filter(&self) -> Result<FilterSettings, ConfigError> {
+        let refused = ConfigError::filter;
         let rate = FalsePositiveRate::new(self.rate.unwrap_or(0.001)).map_err(refused)?;
         let capacity = match self.items {
             None => Capacity::Counted,
@@ -149,7 +147,7 @@ impl Gate {
     }
 
     /// Settings that would do nothing are refused: somebody believes that they do something.
-    fn exact_family(&self, filter: FilterSettings) -> Result<FilterSettings, Error> {
+    fn exact_family(&self, filter: FilterSettings) -> Result<FilterSettings, ConfigError> {
         let idle = [
             ("gate.items", self.items.is_some()),
             ("gate.false_positive_rate", self.rate.is_some()),
@@ -159,7 +157,7 @@ impl Gate {
             None => Ok(filter),
             Some((field, _)) => {
                 let problem = format!("means nothing to a gate of the kind {}", self.family.name());
-                Err(Error::config(field, problem, "leave it out, or use Gate::bloom()"))
+                Err(ConfigError::setting(field, problem, "leave it out, or use Gate::bloom()"))
             }
         }
     }

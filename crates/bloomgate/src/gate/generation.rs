@@ -1,11 +1,12 @@
 //! One build of the filter.
 
+use std::sync::Arc;
+
 use bloomgate_filter::{
     Bitmap, BloomFilter, BloomParams, ExactSet, Family, HashAlgorithm, KeyedHasher, Membership,
     Secret, Stats,
 };
 
-use crate::error::Error;
 
 /// What a generation is made of.
 #[derive(Clone, Copy, Debug)]
@@ -45,13 +46,13 @@ impl Filter {
 }
 
 impl Generation {
-    pub(crate) fn new(number: u64, spec: GenerationSpec, secret: &Secret) -> Result<Self, Error> {
+    pub(crate) fn new(number: u64, spec: GenerationSpec, secret: &Secret) -> Result<Self, Arc<bloomgate_filter::Error>> {
         let filter = match spec {
             GenerationSpec::Bloom(plan, hash) => {
                 let nonce: [u8; 16] = rand::random();
                 let hasher = KeyedHasher::new(hash, secret, &nonce);
                 let filter = BloomFilter::new(plan, hasher);
-                Filter::Bloom(filter.map_err(|e| Error::Filter(e.into()))?)
+                Filter::Bloom(filter?)
             }
             GenerationSpec::Bitmap => Filter::Bitmap(Bitmap::new()),
             GenerationSpec::Exact => Filter::Exact(ExactSet::new()),

@@ -1,12 +1,19 @@
-//! May we say *absent* right now?
+//! The gate: generations of the filter, the open writes, and the certificate to refuse.
 //!
 //! The gate answers [`Verdict::Absent`] only under a certificate: a generation whose warm-up ended
-//! with an explicit success is in service, every id admitted since is in it, and the backplane's
-//! standing has been [`LinkState::InSync`] without a break since the generation was begun. In any
-//! doubt the verdict is [`Verdict::Unknown`].
+//! with an explicit success is in service, every id admitted since is in it, and the link to the
+//! other instances is in sync, within a lease that hasn't ended. In any doubt the verdict is
+//! [`Verdict::Unknown`].
+//!
+//! Two kinds of doubt: one that passes (the link is lost, the lease has ended), after which the
+//! same generation refuses again, and a void (admissions may have been missed), which only a new
+//! generation ends.
 
+mod building;
+mod certificate;
 mod config;
 mod generation;
+mod link;
 mod open_writes;
 #[cfg(test)]
 mod tests;
@@ -17,57 +24,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use bloomgate_filter::{Key, Secret};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::answer::{OpenReason, Verdict};
-use crate::error::Error;
+use crate::clock::Clock;
+use crate::error::ConfigError;
 use crate::key::KeyBytes;
-use crate::ports::{LinkState, WriteId};
+use crate::ports::{LinkState, PeerWrite};
 
+pub(crate) use building::Building;
+use certificate::CertificateState;
 pub use config::Gate;
 pub(crate) use config::{Capacity, FilterSettings, GateSettings};
 pub(crate) use generation::{Generation, GenerationSpec};
+use link::LeaseEnd;
 pub(crate) use open_writes::{LimitReached, OpenWrites};
 
 /// What a reader sees: one consistent picture, replaced as a whole.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct View {
     /// `None` while the certificate is valid.
     open_reason: Option<OpenReason>,
+    /// True while nothing is in doubt about what other instances write.
+    spares_local_cache: bool,
+    lease_end: LeaseEnd,
     serving: Option<Arc<Generation>>,
     building: Option<Arc<Generation>>,
 }
 
-/// What the view's doubt is worked out from.
-#[derive(Debug)]
-struct CertificateState {
-    forced_open: bool,
-    standing: LinkState,
-    /// Counts the moments at which the standing was lost. A generation is only as good as the
-    /// unbroken standing it was built under.
-    link_epoch: u64,
-    /// True while the serving generation is complete and the standing unbroken since its start.
-    certified: bool,
-    /// True once any generation has been complete.
-    was_complete: bool,
+/// What the task that builds generations waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkEvents {
+    /// True while the link is in sync.
+    pub(crate) in_sync: bool,
+    /// How often admissions may have been missed.
+    pub(crate) voids: u64,
 }
 
-impl CertificateState {
-    fn open_reason(&self) -> Option<OpenReason> {
-        match self.standing {
-            _ if self.forced_open => Some(OpenReason::Forced),
-            // A warm-up that is still to come says more than a link that is still to come up.
-            LinkState::OutOfSync(OpenReason::Joining) if !self.was_complete => {
-                Some(OpenReason::Warming)
-            }
-            LinkState::OutOfSync(why) => Some(why),
-            LinkState::InSync if self.certified => None,
-            LinkState::InSync if self.was_complete => Some(OpenReason::Rebuilding),
-            LinkState::InSync => Some(OpenReason::Warming),
-        }
-    }
-}
-
-/// Whether a key that an open gate passes was ever seen to exist.
+/// What is known of a key that an open gate passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// The last complete generation has it, or a false positive of it.
@@ -78,6 +72,15 @@ pub(crate) enum Known {
     Unknown,
 }
 
+/// The state of the gate, for the status document.
+#[derive(Debug)]
+pub(crate) struct GateSnapshot {
+    /// `None` while the gate refuses.
+    pub(crate) open_reason: Option<OpenReason>,
+    pub(crate) serving: Option<Arc<Generation>>,
+    pub(crate) building: Option<Arc<Generation>>,
+}
+
 /// The gate of one guard.
 #[derive(Debug)]
 pub(crate) struct LiveGate {
@@ -86,45 +89,52 @@ pub(crate) struct LiveGate {
     open: OpenWrites,
     secret: Secret,
     generations_begun: AtomicU64,
+    link_events: watch::Sender<LinkEvents>,
+    clock: Clock,
 }
 
 impl LiveGate {
-    pub(crate) fn new(secret: Secret, forced_open: bool, open: OpenWrites) -> Self {
-        let state = CertificateState {
-            forced_open,
-            standing: LinkState::OutOfSync(OpenReason::Joining),
-            link_epoch: 0,
-            certified: false,
-            was_complete: false,
+    pub(crate) fn new(secret: Secret, forced_open: bool, max_writes: usize, clock: Clock) -> Self {
+        let state = CertificateState::new(forced_open);
+        let view = View {
+            open_reason: state.open_reason(),
+            spares_local_cache: state.spares_local_cache(),
+            lease_end: LeaseEnd::ended(),
+            serving: None,
+            building: None,
         };
-        let view = View { open_reason: state.open_reason(), ..View::default() };
         Self {
             view: ArcSwap::from_pointee(view),
+            link_events: watch::Sender::new(LinkEvents { in_sync: false, voids: 0 }),
             state: Mutex::new(state),
-            open,
+            open: OpenWrites::new(max_writes, clock.clone()),
             secret,
             generations_begun: AtomicU64::new(0),
+            clock,
         }
     }
 
-    /// The refusal path: one load, one hash, one cache line. Allocates nothing, waits for nothing.
+    /// The refusal path: one load, one hash, one cache line, and under a lease one reading of the
+    /// clock. Allocates nothing, waits for nothing.
     pub(crate) fn check<K: Key>(&self, key: &K) -> Verdict {
         let view = self.view.load();
-        match (view.open_reason, &view.serving) {
-            (None, Some(serving)) => {
-                if key.with_bytes(|bytes| serving.contains(bytes)) {
-                    Verdict::Maybe
-                } else {
-                    Verdict::Absent
-                }
-            }
-            (open_reason, _) => Verdict::Unknown(open_reason.unwrap_or(OpenReason::Warming)),
+        let serving = match (view.open_reason, &view.serving) {
+            (None, Some(serving)) => serving,
+            (reason, _) => return Verdict::Unknown(reason.unwrap_or(OpenReason::Warming)),
+        };
+        if key.with_bytes(|bytes| serving.contains(bytes)) {
+            return Verdict::Maybe;
         }
+        // After the look-up: a process that is paused between the two must find the lease ended.
+        if view.lease_end.has_passed(&self.clock) {
+            return Verdict::Unknown(OpenReason::LeaseEnded);
+        }
+        Verdict::Absent
     }
 
     /// What is known of a key that an open gate passes.
     pub(crate) fn known(&self, key: &KeyBytes) -> Known {
-        if !self.state.lock().was_complete {
+        if !self.state.lock().was_complete() {
             return Known::Unknown;
         }
         match &self.view.load().serving {
@@ -138,45 +148,68 @@ impl LiveGate {
         &self.open
     }
 
-    /// The local part of Begin for a key that may be new.
+    /// True while what this process caches can't have been outdated by a write that it doesn't
+    /// know of. To be asked after the look-up, as in [`check`](Self::check).
+    pub(crate) fn spares_local_cache(&self) -> bool {
+        let view = self.view.load();
+        view.spares_local_cache && !view.lease_end.has_passed(&self.clock)
+    }
+
+    /// The gate's part of Begin, for a write of this instance or of another.
     ///
     /// Rule A1: the open set first, then the view, then all its generations. A rebuild that
     /// publishes its generation after our look at the view copies the open set after that, and
     /// finds the key there.
-    pub(crate) fn begin_admitting(
-        &self,
-        key: &KeyBytes,
-        write: WriteId,
-    ) -> Result<(), LimitReached> {
-        self.open.enter(key.clone(), write, true)?;
-        let view = self.view.load_full();
-        for generation in [&view.serving, &view.building].into_iter().flatten() {
-            generation.insert(key.as_slice());
+    pub(crate) fn begin(&self, write: &PeerWrite) -> Result<(), LimitReached> {
+        self.open.enter(write)?;
+        if write.admits {
+            let view = self.view.load_full();
+            for generation in [&view.serving, &view.building].into_iter().flatten() {
+                generation.insert(write.key.as_slice());
+            }
         }
         Ok(())
     }
 
-    /// The local part of Begin for a key that must exist already: nothing is admitted.
-    pub(crate) fn begin_existing(
-        &self,
-        key: &KeyBytes,
-        write: WriteId,
-    ) -> Result<(), LimitReached> {
-        self.open.enter(key.clone(), write, false)
+    /// Takes the state of the link.
+    pub(crate) fn set_link(&self, link: LinkState) {
+        let mut state = self.state.lock();
+        let lease_end = self.view.load().lease_end.clone();
+        match link {
+            LinkState::InSync { until } => {
+                lease_end.extend_to(until);
+                if state.is_in_sync() {
+                    // A renewal: readers hold the same atomic.
+                    return;
+                }
+                state.set_link_doubt(None);
+            }
+            LinkState::OutOfSync(reason) => {
+                lease_end.end();
+                state.set_link_doubt(Some(reason));
+            }
+        }
+        self.publish(&state, |_| {});
     }
 
-    /// Takes the backplane's standing. A loss voids the certificate for good: only a generation
-    /// begun after the standing came back can win it again.
-    pub(crate) fn set_link_state(&self, standing: LinkState) {
+    /// Admissions may have been missed: the certificate is void until a generation that is begun
+    /// from here on is complete.
+    pub(crate) fn void(&self) {
         let mut state = self.state.lock();
-        if standing == state.standing {
-            return;
-        }
-        if state.standing == LinkState::InSync {
-            state.link_epoch += 1;
-            state.certified = false;
-        }
-        state.standing = standing;
+        state.void();
+        self.publish(&state, |view| {
+            // A thread that holds an older view must not be trusted by a lease that is renewed.
+            let renewed = LeaseEnd::ended();
+            renewed.continue_from(&view.lease_end);
+            view.lease_end.end();
+            view.lease_end = renewed;
+        });
+    }
+
+    /// Stops refusing, for good.
+    pub(crate) fn shut_down(&self) {
+        let mut state = self.state.lock();
+        state.shut_down();
         self.publish(&state, |_| {});
     }
 
@@ -187,44 +220,54 @@ impl LiveGate {
     pub(crate) fn start_generation(
         self: &Arc<Self>,
         spec: GenerationSpec,
-    ) -> Result<Building, Error> {
+    ) -> Result<Building, Arc<bloomgate_filter::Error>> {
         let number = self.generations_begun.fetch_add(1, Ordering::Relaxed) + 1;
         let generation = Arc::new(Generation::new(number, spec, &self.secret)?);
-        let link_epoch = {
+        let voids = {
             let state = self.state.lock();
             self.publish(&state, |view| view.building = Some(Arc::clone(&generation)));
-            state.link_epoch
+            state.voids()
         };
         self.open.for_each_admitted(|key| generation.insert(key.as_slice()));
-        Ok(Building { gate: Arc::clone(self), generation, link_epoch })
+        Ok(Building { gate: Arc::clone(self), generation, voids })
     }
 
-    /// The status of the gate, for the status document.
-    pub(crate) fn snapshot(
-        &self,
-    ) -> (Option<OpenReason>, Option<Arc<Generation>>, Option<Arc<Generation>>) {
+    /// The state of the gate, for the status document.
+    pub(crate) fn snapshot(&self) -> GateSnapshot {
         let view = self.view.load_full();
-        (view.open_reason, view.serving.clone(), view.building.clone())
+        let lease_ended = || {
+            view.lease_end.has_passed(&self.clock).then_some(OpenReason::LeaseEnded)
+        };
+        GateSnapshot {
+            open_reason: view.open_reason.or_else(lease_ended),
+            serving: view.serving.clone(),
+            building: view.building.clone(),
+        }
+    }
+
+    /// Why the gate is open; `None` while it refuses.
+    pub(crate) fn open_reason(&self) -> Option<OpenReason> {
+        self.snapshot().open_reason
     }
 
     /// True once any generation has been complete.
     pub(crate) fn was_complete(&self) -> bool {
-        self.state.lock().was_complete
+        self.state.lock().was_complete()
     }
 
-    /// How often the standing was lost.
-    pub(crate) fn link_epoch(&self) -> u64 {
-        self.state.lock().link_epoch
-    }
-
-    /// True while a complete generation is in service whose standing was never broken.
+    /// True while a complete generation is in service that nothing has voided.
     pub(crate) fn is_certified(&self) -> bool {
-        self.state.lock().certified
+        self.state.lock().is_certified()
     }
 
-    /// The false-positive rate to expect of the generation in service at its present fill; 0
+    /// What the task that builds generations waits for.
+    pub(crate) fn link_events(&self) -> watch::Receiver<LinkEvents> {
+        self.link_events.subscribe()
+    }
+
+    /// The false-positive rate to expect of the generation in service at its current fill; 0
     /// without one.
-    pub(crate) fn present_rate(&self) -> f64 {
+    pub(crate) fn current_rate(&self) -> f64 {
         let view = self.view.load();
         view.serving.as_ref().map_or(0.0, |serving| serving.stats().current_false_positive_rate)
     }
@@ -234,54 +277,14 @@ impl LiveGate {
         let old = self.view.load_full();
         let mut view = View {
             open_reason: state.open_reason(),
+            spares_local_cache: state.spares_local_cache(),
+            lease_end: old.lease_end.clone(),
             serving: old.serving.clone(),
             building: old.building.clone(),
         };
         change(&mut view);
         self.view.store(Arc::new(view));
-    }
-}
-
-/// A generation that is being filled. Dropped before [`activate`](Self::activate), it is as if it
-/// had never been: an interrupted warm-up never goes live.
-#[derive(Debug)]
-pub(crate) struct Building {
-    gate: Arc<LiveGate>,
-    generation: Arc<Generation>,
-    link_epoch: u64,
-}
-
-impl Building {
-    pub(crate) fn generation(&self) -> &Arc<Generation> {
-        &self.generation
-    }
-
-    /// Puts the generation in service, in one step. The caller has seen the scan's explicit end.
-    pub(crate) fn activate(self) -> Result<(), OpenReason> {
-        let mut state = self.gate.state.lock();
-        if let LinkState::OutOfSync(why) = state.standing {
-            return Err(why);
-        }
-        if state.link_epoch != self.link_epoch {
-            return Err(OpenReason::Rebuilding);
-        }
-        state.certified = true;
-        state.was_complete = true;
-        self.gate.publish(&state, |view| {
-            view.serving = Some(Arc::clone(&self.generation));
-            view.building = None;
-        });
-        Ok(())
-    }
-}
-
-impl Drop for Building {
-    fn drop(&mut self) {
-        let state = self.gate.state.lock();
-        self.gate.publish(&state, |view| {
-            if view.building.as_ref().is_some_and(|b| Arc::ptr_eq(b, &self.generation)) {
-                view.building = None;
-            }
-        });
+        let events = LinkEvents { in_sync: state.is_in_sync(), voids: state.voids() };
+        self.link_events.send_if_modified(|last| std::mem::replace(last, events) != events);
     }
 }

@@ -7,15 +7,17 @@ use std::time::Duration;
 use bloomgate_filter::Secret;
 
 use super::Value;
-use super::settings::OnStoreFailure;
+use super::settings::{Given, OnStoreFailure, Settings};
+use crate::backplane::Alone;
 use crate::clock::Clock;
 use crate::gate::Gate;
 use crate::key::Key;
 use crate::loader::{DynLoader, erase};
 use crate::ports::{Backplane, Loader, Source, Store};
 
-/// Describes a guard; see [`Guard::builder`](super::Guard::builder). A source and a loader are required, all else has a
-/// default.
+/// Describes a guard; see [`Guard::builder`](super::Guard::builder) and
+/// [`Guard::gate_only`](super::Guard::gate_only). A source is required, and a loader unless the
+/// guard is a gate alone; all else has a default.
 #[must_use]
 pub struct GuardBuilder<K, V> {
     pub(super) name: String,
@@ -27,20 +29,8 @@ pub struct GuardBuilder<K, V> {
     pub(super) store: Option<Arc<dyn Store>>,
     pub(super) backplane: Option<Arc<dyn Backplane>>,
     pub(super) clock: Clock,
-    pub(super) value_ttl: Duration,
-    pub(super) null_ttl: Duration,
-    pub(super) jitter: f64,
-    pub(super) store_timeout: Duration,
-    pub(super) load_timeout: Duration,
-    pub(super) queue_timeout: Duration,
-    pub(super) lease_ttl: Option<Duration>,
-    pub(super) write_window: Duration,
-    pub(super) max_concurrent_loads: usize,
-    pub(super) max_unseen_loads: Option<usize>,
-    pub(super) on_store_failure: OnStoreFailure,
-    pub(super) stale_if_error: Duration,
-    pub(super) local_value_capacity: u64,
-    pub(super) local_null_capacity: u64,
+    pub(super) settings: Settings,
+    pub(super) given: Given,
 }
 
 impl<K, V> fmt::Debug for GuardBuilder<K, V> {
@@ -50,6 +40,14 @@ impl<K, V> fmt::Debug for GuardBuilder<K, V> {
 }
 
 impl<K: Key, V: Value> GuardBuilder<K, V> {
+    /// Asks the database for one row. Required.
+    pub fn loader(mut self, loader: impl Loader<K, V>) -> Self {
+        self.loader = Some(erase(loader));
+        self
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
     pub(super) fn new(name: String) -> Self {
         Self {
             name,
@@ -61,20 +59,8 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
             store: None,
             backplane: None,
             clock: Clock::system(),
-            value_ttl: Duration::from_secs(30 * 60),
-            null_ttl: Duration::from_secs(30),
-            jitter: 0.1,
-            store_timeout: Duration::from_millis(100),
-            load_timeout: Duration::from_secs(2),
-            queue_timeout: Duration::from_millis(250),
-            lease_ttl: None,
-            write_window: Duration::from_secs(30),
-            max_concurrent_loads: 32,
-            max_unseen_loads: None,
-            on_store_failure: OnStoreFailure::default(),
-            stale_if_error: Duration::from_secs(60 * 60),
-            local_value_capacity: 10_000,
-            local_null_capacity: 100_000,
+            settings: Settings::default(),
+            given: Given::default(),
         }
     }
 
@@ -97,22 +83,25 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
         self
     }
 
-    /// Asks the database for one row. Required.
-    pub fn loader(mut self, loader: impl Loader<K, V>) -> Self {
-        self.loader = Some(erase(loader));
-        self
-    }
-
     /// The cache that all processes share. Default: none, the local cache only.
     pub fn store(mut self, store: impl Store) -> Self {
         self.store = Some(Arc::new(store));
         self
     }
 
-    /// What keeps several instances in step. Default: [`Alone`](crate::backplane::Alone).
+    /// What keeps several instances in step. Default: [`Alone`](crate::backplane::Alone) without a
+    /// store; with one, a watch that opens the gate when another instance turns up in the
+    /// namespace.
     pub fn backplane(mut self, backplane: impl Backplane) -> Self {
         self.backplane = Some(Arc::new(backplane));
         self
+    }
+
+    /// Declares that no other instance uses this namespace, now or during a rollout. The guard then
+    /// needs no link, and goes on refusing while the shared cache is away. Ids that a second
+    /// instance commits would be refused.
+    pub fn single_instance(self) -> Self {
+        self.backplane(Alone)
     }
 
     /// The clock. Default: the system's.
@@ -129,50 +118,50 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
         self
     }
 
-    /// How long a row is cached: 1 ms to 366 days. Default: 30 min. Chance takes off up to
-    /// [`jitter`](Self::jitter).
+    /// How long a row is cached: 1 ms to 366 days. Default: 30 min. Up to
+    /// [`jitter`](Self::jitter) is taken off at random.
     pub fn value_ttl(mut self, ttl: Duration) -> Self {
-        self.value_ttl = ttl;
+        self.settings.value_ttl = ttl;
         self
     }
 
-    /// How long a sentinel is cached: 1 ms to 366 days, never lengthened by chance. Default: 30 s.
+    /// How long a sentinel is cached: 1 ms to 366 days, never lengthened. Default: 30 s.
     pub fn null_ttl(mut self, ttl: Duration) -> Self {
-        self.null_ttl = ttl;
+        self.settings.null_ttl = ttl;
         self
     }
 
-    /// Share of a time to live that chance takes off at most, so that what was cached together
+    /// Share of a time to live that is taken off at random at most, so that what was cached together
     /// doesn't expire together: 0 ≤ jitter < 1. Default: 0.1.
     pub fn jitter(mut self, share: f64) -> Self {
-        self.jitter = share;
+        self.settings.jitter = share;
         self
     }
 
     /// Longest wait for one operation of the shared cache: 1 ms to 60 s. Default: 100 ms.
     pub fn store_timeout(mut self, budget: Duration) -> Self {
-        self.store_timeout = budget;
+        self.settings.store_timeout = budget;
         self
     }
 
     /// Longest wait for one load, once it has a place: 1 ms to 10 min. Default: 2 s. Give the
     /// database's pool an `acquire_timeout` below it.
     pub fn load_timeout(mut self, timeout: Duration) -> Self {
-        self.load_timeout = timeout;
+        self.settings.load_timeout = timeout;
         self
     }
 
     /// Longest wait for a place among the loads: 0 to 10 min. Default: 250 ms. Past it a request
     /// fails with [`Error::Shed`](crate::Error::Shed).
     pub fn queue_timeout(mut self, timeout: Duration) -> Self {
-        self.queue_timeout = timeout;
+        self.settings.queue_timeout = timeout;
         self
     }
 
     /// How long a lease on a slot of the shared cache lives. At least the sum of the waits that it
     /// must outlive, which is the default, and half a second more.
     pub fn lease_ttl(mut self, ttl: Duration) -> Self {
-        self.lease_ttl = Some(ttl);
+        self.given.lease_ttl = Some(ttl);
         self
     }
 
@@ -180,46 +169,53 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
     /// earlier (a quarter of W earlier, if W is below 20 s). The database's own statement time-out
     /// must be shorter still.
     pub fn write_window(mut self, window: Duration) -> Self {
-        self.write_window = window;
+        self.settings.write_window = window;
+        self
+    }
+
+    /// How long [`is_ready`](super::Guard::is_ready) waits for the first warm-up, 0 to 10 min.
+    /// Default: 30 s. After it the guard is ready with an open gate.
+    pub fn ready_within(mut self, wait: Duration) -> Self {
+        self.settings.ready_within = wait;
         self
     }
 
     /// Loads at a time, at least 1. Default: 32. Keep it below the number of the pool's
     /// connections, so that writes find one.
     pub fn max_concurrent_loads(mut self, permits: usize) -> Self {
-        self.max_concurrent_loads = permits;
+        self.settings.max_concurrent_loads = permits;
         self
     }
 
     /// Of these, how many for ids that were never seen to exist, which an open gate passes.
     /// Default: a quarter, at least 1.
     pub fn max_unseen_loads(mut self, permits: usize) -> Self {
-        self.max_unseen_loads = Some(permits);
+        self.given.max_unseen_loads = Some(permits);
         self
     }
 
     /// What a write does when the shared cache can't take its write intent. Default: it fails.
     pub fn on_store_failure(mut self, policy: OnStoreFailure) -> Self {
-        self.on_store_failure = policy;
+        self.settings.on_store_failure = policy;
         self
     }
 
     /// How long past its time to live a row may still be served, marked stale, while the database
     /// fails. Default: 1 h; zero for never.
     pub fn stale_if_error(mut self, duration: Duration) -> Self {
-        self.stale_if_error = duration;
+        self.settings.stale_if_error = duration;
         self
     }
 
     /// FakeTable that the local cache holds at most. Default: 10,000.
     pub fn local_value_capacity(mut self, rows: u64) -> Self {
-        self.local_value_capacity = rows;
+        self.settings.local_value_capacity = rows;
         self
     }
 
     /// Sentinels that the local cache holds at most, in a budget of their own. Default: 100,000.
     pub fn local_null_capacity(mut self, sentinels: u64) -> Self {
-        self.local_null_capacity = sentinels;
+        self.settings.local_null_capacity = sentinels;
         self
     }
 }

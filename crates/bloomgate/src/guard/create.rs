@@ -8,11 +8,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::write::{Kind, OpenWrite, Running, finish, in_own_task, is_known, run_within};
-use super::{Inner, OnStoreFailure, Value};
+use super::open_write::{Kind, OpenWrite};
+use super::write::{Running, finish, in_own_task, is_known, run_within};
+use super::{Inner, OnStoreFailure};
 use crate::clock::Moment;
 use crate::error::{AdmitError, WriteError, WriteFailure};
 use crate::key::{Key, KeyBytes};
+use crate::ports::WriteId;
 
 /// Admits keys within one [`create`](super::Guard::create).
 pub struct Admit<K> {
@@ -32,10 +34,19 @@ impl<K> fmt::Debug for Admit<K> {
     }
 }
 
-/// The proof that a key was admitted before the transaction that made it committed.
+/// The proof that a key was admitted before the transaction that made it committed. It is good for
+/// the [`create`](super::Guard::create) that it comes from, and for no other.
 #[must_use = "return it from `run`, next to the result"]
-#[derive(Debug)]
-pub struct Admitted<K>(PhantomData<fn(K)>);
+pub struct Admitted<K> {
+    creation: WriteId,
+    key: PhantomData<fn(K)>,
+}
+
+impl<K> fmt::Debug for Admitted<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admitted").finish_non_exhaustive()
+    }
+}
 
 impl<K: Key> Admit<K> {
     /// Begins the write of `key`. To be called after the insert that made the key and before the
@@ -44,37 +55,39 @@ impl<K: Key> Admit<K> {
     /// # Errors
     /// When the key can't be admitted everywhere; the transaction must not commit then.
     pub async fn key(&self, key: K) -> Result<Admitted<K>, AdmitError> {
-        self.write.admit(KeyBytes::of(&key)).await?;
-        Ok(Admitted(PhantomData))
+        let creation = self.write.admit(KeyBytes::of(&key)).await?;
+        Ok(Admitted { creation, key: PhantomData })
     }
 }
 
-/// An [`Admit`] that has forgotten the guard's type of values.
+/// An [`Admit`] without the guard's type of values.
 trait AdmitKey: Send + Sync {
-    fn admit(&self, key: KeyBytes) -> BoxFuture<'_, Result<(), AdmitError>>;
+    /// Admits the key and names the creation that it belongs to.
+    fn admit(&self, key: KeyBytes) -> BoxFuture<'_, Result<WriteId, AdmitError>>;
 }
 
-struct Creation<K: Key, V: Value> {
+struct Creation<K: Key, V: Send + Sync + 'static> {
     inner: Arc<Inner<K, V>>,
+    id: WriteId,
     started: Moment,
     /// `None` once `run` is over.
     open: Mutex<Option<Vec<OpenWrite<K, V>>>>,
 }
 
-impl<K: Key, V: Value> AdmitKey for Creation<K, V> {
-    fn admit(&self, key: KeyBytes) -> BoxFuture<'_, Result<(), AdmitError>> {
+impl<K: Key, V: Send + Sync + 'static> AdmitKey for Creation<K, V> {
+    fn admit(&self, key: KeyBytes) -> BoxFuture<'_, Result<WriteId, AdmitError>> {
         Box::pin(async move {
             if self.open.lock().is_none() {
                 return Err(AdmitError::Closed);
             }
-            let open = OpenWrite::begin(&self.inner, key, Kind::Admitting, self.started).await?;
+            let write = OpenWrite::begin(&self.inner, key, Kind::Admitting, self.started).await?;
             match &mut *self.open.lock() {
-                Some(all) => {
-                    all.push(open);
-                    Ok(())
+                Some(open) => {
+                    open.push(write);
+                    Ok(self.id)
                 }
-                // `run` is over, and somebody still held its `Admit`. The write that has open
-                // here is dropped, which leaves it open until W: harmless.
+                // `run` is over, but a copy of its `Admit` was kept. The write that has begun here
+                // is dropped, which leaves it open until W: harmless.
                 None => Err(AdmitError::Closed),
             }
         })
@@ -87,33 +100,57 @@ pub(super) async fn create<K, V, T, E, F>(
 ) -> Result<T, WriteError<E>>
 where
     K: Key,
-    V: Value,
+    V: Send + Sync + 'static,
     T: Send + 'static,
     E: WriteFailure + From<AdmitError> + Send + 'static,
     F: Future<Output = Result<(Admitted<K>, T), E>> + Send + 'static,
 {
     let started = inner.clock.now();
+    let running = Running::count(inner).map_err(WriteError::Begin)?;
     let creation = Arc::new(Creation {
         inner: Arc::clone(inner),
+        id: WriteId::fresh(),
         started,
         open: Mutex::new(Some(Vec::new())),
     });
-    let running = Running::count(inner);
     let run = run(Admit { write: Arc::clone(&creation) as Arc<dyn AdmitKey>, key: PhantomData });
     in_own_task(async move {
         let _running = running;
         ready_for_writes(&creation.inner, started).await?;
-        let outcome = run_within(&creation.inner, started, run).await;
+        let outcome = match run_within(&creation.inner, started, run).await {
+            Ok((admitted, created)) => check_proof(&creation, &admitted).map(|()| created),
+            Err(error) => Err(error),
+        };
         let open = creation.open.lock().take().unwrap_or_default();
         finish(open, is_known(&outcome)).await;
-        outcome.map(|(_admitted, created)| created)
+        outcome
     })
     .await
 }
 
+/// Rule A7: a proof is bound to its write. With that of another write, an id may have been committed
+/// that no gate knows, so this gate opens until it has been rebuilt.
+fn check_proof<K: Key, V: Send + Sync + 'static, E>(
+    creation: &Creation<K, V>,
+    admitted: &Admitted<K>,
+) -> Result<(), WriteError<E>> {
+    if admitted.creation == creation.id {
+        return Ok(());
+    }
+    let inner = &*creation.inner;
+    inner.gate.void();
+    inner.local.invalidate_all();
+    tracing::error!(
+        guard = &*inner.name,
+        "a create returned the proof of admission of another write: its row may be unknown to the \
+         gate, which opens and is rebuilt"
+    );
+    Err(WriteError::ForeignProof)
+}
+
 /// Waits for the backplane before `run` opens its transaction, which must not be kept open by a
 /// wait that can be known beforehand.
-async fn ready_for_writes<K: Key, V: Value, E>(
+async fn ready_for_writes<K: Key, V: Send + Sync + 'static, E>(
     inner: &Inner<K, V>,
     started: Moment,
 ) -> Result<(), WriteError<E>> {
@@ -124,7 +161,7 @@ async fn ready_for_writes<K: Key, V: Value, E>(
         Err(_elapsed) => AdmitError::Closed,
     };
     if inner.settings.on_store_failure == OnStoreFailure::AllowStale {
-        // `Begin` asks again, and counts it.
+        // Begin asks again, and counts it.
         return Ok(());
     }
     inner.counts.writes.refused.add();

@@ -1,15 +1,23 @@
-//! The façade, and the one place where the path of a request and of a write is written down.
+//! The façade: the paths of a request and of a write, from end to end.
 
 mod builder;
 mod codec;
 mod create;
+mod gate_only;
+mod handle;
+mod invalidate;
 mod lease;
 mod local_view;
+mod open_write;
 mod path;
+mod peer_events;
+mod readiness;
 mod rebuild;
 mod settings;
 mod shared_cache_bypass;
+mod slots;
 mod start;
+mod status;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -17,7 +25,7 @@ mod write;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -25,26 +33,32 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::answer::{Answer, Verdict};
-use crate::clock::Clock;
-use crate::error::{Error, WriteError, WriteFailure};
+use crate::clock::{Clock, Moment};
+use crate::error::{
+    AdmitError, InvalidateError, ReadError, RebuildError, WriteError, WriteFailure,
+};
 use crate::flight::Flights;
 use crate::gate::LiveGate;
 use crate::key::{Key, KeyBytes};
 use crate::loader::LimitedLoader;
-use crate::ports::{Backplane, SlotKey};
+use crate::ports::Backplane;
 use crate::shared_cache::SharedCache;
-use crate::telemetry::{Counts, CountsStatus, GateState, GateStatus, InFlight, Status};
+use crate::telemetry::Counts;
 use crate::warm_up::Progress;
 
 pub use builder::GuardBuilder;
 pub use create::{Admit, Admitted};
+pub use gate_only::GateOnly;
+pub use handle::WriteHandle;
 pub use settings::OnStoreFailure;
 
 use local_view::LocalView;
+use open_write::Kind;
 use path::Outcome;
 use rebuild::RebuildRequests;
 use settings::Settings;
 use shared_cache_bypass::SharedCacheBypass;
+use slots::Slots;
 
 /// A value that the guard caches: anything that goes to JSON and back.
 ///
@@ -56,8 +70,9 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static> 
 
 /// The guard: a gate, two caches and a loader, in that order. Cheap to clone.
 ///
-/// See the [crate's documentation](crate) for the path of a request.
-pub struct Guard<K, V>(Arc<Inner<K, V>>);
+/// Without a type of values it is a gate alone, see [`Guard::gate_only`]. See the
+/// [crate's documentation](crate) for the path of a request.
+pub struct Guard<K, V = GateOnly>(Arc<Inner<K, V>>);
 
 impl<K, V> Clone for Guard<K, V> {
     fn clone(&self) -> Self {
@@ -81,14 +96,24 @@ impl Drop for AbortOnDrop {
     }
 }
 
+/// The writes that are running; those that merely wait for W to pass are not among them.
+#[derive(Clone, Copy, Debug, Default)]
+struct RunningWrites {
+    running: usize,
+    /// True once no new ones are taken.
+    closed: bool,
+}
+
 pub(crate) struct Inner<K, V> {
     name: Arc<str>,
     settings: Settings,
+    forced_open: bool,
+    started: Moment,
     gate: Arc<LiveGate>,
-    local: Arc<LocalView<V>>,
+    local: Arc<LocalView<K, V>>,
     flights: Arc<Flights<Outcome<V>>>,
     shared: Option<Arc<SharedCache>>,
-    slot_prefix: Arc<str>,
+    slots: Arc<Slots>,
     bypass: SharedCacheBypass,
     loader: LimitedLoader<K, V>,
     backplane: Arc<dyn Backplane>,
@@ -96,17 +121,12 @@ pub(crate) struct Inner<K, V> {
     counts: Arc<Counts>,
     progress: Arc<Progress>,
     rebuilds: RebuildRequests,
+    /// True once the guard has been ready.
+    ready: AtomicBool,
     /// Services that a layer was put before.
     guarded_routes: AtomicU64,
-    /// Writes whose task is running; those that merely wait for W to pass are not among them.
-    running_writes: watch::Sender<usize>,
+    running_writes: watch::Sender<RunningWrites>,
     _background: Vec<AbortOnDrop>,
-}
-
-impl<K, V> Inner<K, V> {
-    fn slot(&self, key: &KeyBytes) -> SlotKey {
-        SlotKey::new(Arc::clone(&self.slot_prefix), key.clone())
-    }
 }
 
 impl<K: Key, V: Value> Guard<K, V> {
@@ -116,19 +136,14 @@ impl<K: Key, V: Value> Guard<K, V> {
         GuardBuilder::new(name.into())
     }
 
-    /// The gate's verdict, counted. Allocates nothing, waits for nothing; tens of nanoseconds.
-    pub fn check(&self, key: &K) -> Verdict {
-        self.0.check(key)
-    }
-
-    /// The row with this key, from the nearest place that has it.
+    /// The row with this key, from the nearest module that has it.
     ///
     /// May be dropped at any await: what it began for others goes on.
     ///
     /// # Errors
     /// When neither a cache nor the database could answer within the budgets. An error says
     /// nothing about whether the row exists.
-    pub async fn get(&self, key: &K) -> Result<Answer<V>, Error> {
+    pub async fn get(&self, key: &K) -> Result<Answer<V>, ReadError> {
         match self.0.check(key) {
             Verdict::Absent => Ok(Answer::Absent(crate::answer::Tier::Gate)),
             Verdict::Maybe | Verdict::Unknown(_) => self.0.answer(key).await,
@@ -140,25 +155,52 @@ impl<K: Key, V: Value> Guard<K, V> {
     ///
     /// # Errors
     /// The first error of any key.
-    pub async fn get_many(&self, keys: &[K]) -> Result<Vec<Answer<V>>, Error> {
+    pub async fn get_many(&self, keys: &[K]) -> Result<Vec<Answer<V>>, ReadError> {
         // By number: a closure that takes a reference makes a future that no task may be spawned with.
         futures_util::stream::iter(0..keys.len())
             .map(|number| self.get(&keys[number]))
-            .buffered(self.0.settings.permits)
+            .buffered(self.0.settings.max_concurrent_loads)
             .try_collect()
             .await
+    }
+
+    /// Past the gate: for a caller that has had the verdict already, and counted it.
+    #[cfg(feature = "axum")]
+    pub(crate) async fn answer(&self, key: &K) -> Result<Answer<V>, ReadError> {
+        self.0.answer(key).await
+    }
+}
+
+impl<K: Key> Guard<K> {
+    /// Begins to describe a guard that is a gate alone: it needs a source, and neither a type of
+    /// values nor a loader.
+    ///
+    /// ```
+    /// use bloomgate::{Guard, Verdict, warm_up};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let guard = Guard::gate_only("names").source(warm_up::Keys::new([1_i64, 2])).build().await?;
+    /// # while !guard.is_ready() { tokio::task::yield_now().await }
+    /// assert_eq!(guard.check(&1), Verdict::Maybe);
+    /// assert_eq!(guard.check(&7), Verdict::Absent);
+    /// # Ok(()) }
+    /// ```
+    pub fn gate_only(name: impl Into<String>) -> GuardBuilder<K, GateOnly> {
+        GuardBuilder::new(name.into())
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
+    /// The gate's verdict, counted. Allocates nothing, waits for nothing; tens of nanoseconds.
+    pub fn check(&self, key: &K) -> Verdict {
+        self.0.check(key)
     }
 
     /// A layer was put before a service.
     #[cfg(feature = "axum")]
     pub(crate) fn count_layer(&self) {
         self.0.guarded_routes.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Past the gate: for a caller that has had the verdict already, and counted it.
-    #[cfg(feature = "axum")]
-    pub(crate) async fn answer(&self, key: &K) -> Result<Answer<V>, Error> {
-        self.0.answer(key).await
     }
 
     /// Writes a row whose key the caller chose: an insert or an upsert.
@@ -246,103 +288,116 @@ impl<K: Key, V: Value> Guard<K, V> {
         create::create(&self.0, run).await
     }
 
+    /// Begins a write in its explicit form, for code whose transaction can't move into a task: an
+    /// insert or an upsert of this key. Between this call and [`WriteHandle::end`], the caller runs
+    /// its transaction, within [`WriteHandle::time_left`].
+    ///
+    /// Two guards that share one transaction begin first, then it runs, then both end:
+    ///
+    /// ```
+    /// # async fn example(
+    /// #     orders: bloomgate::Guard<i64, String>, stock: bloomgate::Guard<i64, u64>,
+    /// #     transaction: impl Future<Output = Result<(), std::io::Error>>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let order = orders.begin(7).await?;
+    /// let item = stock.begin_existing(30).await?;
+    /// // An error for which it isn't known whether the transaction committed returns here: the
+    /// // handles are dropped, and both keys stay uncached until the write window has passed.
+    /// transaction.await?;
+    /// order.end().await?;
+    /// item.end().await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// When the key can't be admitted everywhere; nothing must be written then.
+    pub async fn begin(&self, key: K) -> Result<WriteHandle<K, V>, AdmitError> {
+        handle::begin(&self.0, vec![KeyBytes::of(&key)], Kind::Admitting).await
+    }
+
+    /// [`begin`](Self::begin) for several keys that one transaction writes: of all, or of none.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub async fn begin_many(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<WriteHandle<K, V>, AdmitError> {
+        let keys = keys.into_iter().map(|key| KeyBytes::of(&key)).collect();
+        handle::begin(&self.0, keys, Kind::Admitting).await
+    }
+
+    /// [`begin`](Self::begin) for a row that must exist already: an update or a delete. Admits
+    /// nothing to the gate.
+    ///
+    /// # Errors
+    /// [`AdmitError::Absent`] when the gate refuses the key; otherwise as [`begin`](Self::begin).
+    pub async fn begin_existing(&self, key: K) -> Result<WriteHandle<K, V>, AdmitError> {
+        if self.0.check(&key) == Verdict::Absent {
+            return Err(AdmitError::Absent);
+        }
+        handle::begin(&self.0, vec![KeyBytes::of(&key)], Kind::Existing).await
+    }
+
+    /// Makes the guard forget what it has cached of a key that was changed behind its back, in
+    /// every cache and at every instance; admits the key, since it may be new. It is a write
+    /// without SQL: Begin and End. One or two round trips to the shared cache.
+    ///
+    /// # Errors
+    /// When some cache may still hold the old row. Try again.
+    pub async fn invalidate(&self, key: &K) -> Result<(), AdmitError> {
+        invalidate::invalidate(&self.0, vec![KeyBytes::of(key)]).await
+    }
+
+    /// [`invalidate`](Self::invalidate) for the keys in hand that `outdated` picks: those of which
+    /// this process has a row or a sentinel in its local cache. Keys that only the shared cache
+    /// holds are not seen; [`invalidate_all`](Self::invalidate_all) reaches them. Returns how many
+    /// keys were invalidated.
+    ///
+    /// # Errors
+    /// When some cache may still hold an old row. Try again.
+    pub async fn invalidate_where(
+        &self,
+        mut outdated: impl FnMut(&K) -> bool,
+    ) -> Result<usize, AdmitError> {
+        let keys = self.0.local.keys().filter(|(_, key)| outdated(key));
+        let keys: Vec<KeyBytes> = keys.map(|(bytes, _)| bytes).collect();
+        let picked = keys.len();
+        invalidate::invalidate(&self.0, keys).await?;
+        Ok(picked)
+    }
+
+    /// Makes the guard forget everything that is cached. Open writes stay open. The gate isn't
+    /// touched: for keys that were inserted behind the guard's back, [`rebuild`](Self::rebuild).
+    /// Walks through all names of the shared cache's server, in steps.
+    ///
+    /// # Errors
+    /// When something that is cached may have been left. Try again.
+    pub async fn invalidate_all(&self) -> Result<(), InvalidateError> {
+        invalidate::invalidate_all(&self.0).await
+    }
+
     /// Builds a new generation from the source, under a fresh hash key, and puts it in service.
     /// The old one serves meanwhile. Requests that come while one is waiting share it.
     ///
     /// # Errors
     /// When the guard has no gate to build, or is shutting down.
-    pub async fn rebuild(&self) -> Result<(), Error> {
+    pub async fn rebuild(&self) -> Result<(), RebuildError> {
         self.0.rebuilds.ask().await
     }
 
-    /// True once the first generation is complete or, with a gate that is open by configuration,
-    /// once writes from before the start can't be under way any more and the caches work: what
-    /// `/readyz` asks. It never turns back: a gate that opens later must not take a fleet out of
-    /// its load balancer.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        if self.0.settings.gate.forced_open {
-            self.0.local.is_quiesced()
-        } else {
-            self.0.gate.was_complete()
-        }
-    }
-
-    /// OpenReason [`is_ready`](Self::is_ready) is false, for a person; empty when it is true.
-    #[must_use]
-    pub fn unready_reason(&self) -> String {
-        if self.is_ready() {
-            return String::new();
-        }
-        let mut reason = match self.0.gate.snapshot() {
-            _ if !self.0.local.is_quiesced() => {
-                "writes from before the start may still be under way".to_owned()
-            }
-            (Some(why), ..) => why.to_string(),
-            (None, ..) => String::new(),
-        };
-        let progress = &self.0.progress;
-        if progress.keys() > 0 {
-            reason.push_str(&format!("; {} keys read so far", progress.keys()));
-        }
-        let shared = self.0.shared.as_ref().and_then(|shared| shared.last_error());
-        for problem in [progress.last_error(), shared].into_iter().flatten() {
-            reason.push_str("; ");
-            reason.push_str(&problem);
-        }
-        reason
-    }
-
-    /// The status document. Costs up to a millisecond, for the bits of a large gate are sampled.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        let inner = &*self.0;
-        let (open_reason, serving, building) = inner.gate.snapshot();
-        let shown = serving.as_ref().or(building.as_ref());
-        let stats = shown.map(|generation| generation.stats());
-        let state = if open_reason.is_none() { GateState::Closed } else { GateState::Open };
-        Status {
-            enabled: true,
-            name: inner.name.to_string(),
-            gate: GateStatus {
-                state,
-                reason: open_reason.map(crate::OpenReason::name),
-                detail: open_reason.map(|why| why.to_string()),
-                generation: serving.as_ref().map_or(0, |generation| generation.number()),
-                family: shown.map_or("none", |generation| generation.family().name()),
-                items: stats.as_ref().map_or(0, |stats| stats.items),
-                distinct: stats.as_ref().and_then(|stats| stats.distinct),
-                capacity: stats.as_ref().and_then(|stats| stats.capacity),
-                fill_ratio: stats.as_ref().map_or(0.0, |stats| stats.fill_ratio),
-                expected_false_positive_rate: stats
-                    .as_ref()
-                    .map_or(0.0, |stats| stats.expected_false_positive_rate),
-                current_false_positive_rate: stats
-                    .as_ref()
-                    .map_or(0.0, |stats| stats.current_false_positive_rate),
-                bytes: stats.as_ref().map_or(0, |stats| stats.bytes),
-                building: building.is_some(),
-            },
-            counts: CountsStatus::of(&inner.counts),
-            in_flight: InFlight {
-                loads: inner.flights.running() as u64,
-                writes: inner.gate.open_writes().len() as u64,
-            },
-            guarded_routes: inner.guarded_routes.load(Ordering::Relaxed),
-            warm_up_error: inner.progress.last_error(),
-            shared_cache_error: inner.shared.as_ref().and_then(|shared| shared.last_error()),
-        }
-    }
-
-    /// Waits for the writes that are running, at most for `grace`, then leaves the other
-    /// instances' list. To be called when the server has stopped taking requests. Returns the
-    /// number of writes that were still running.
+    /// Stops refusing, then takes no new writes, waits for those that are running, at most for
+    /// `grace`, and leaves the other instances (rule A7). To be called when the server has stopped
+    /// taking requests. Returns the number of writes that were still running. Reads are answered
+    /// until the guard is dropped.
     pub async fn shutdown(&self, grace: Duration) -> usize {
+        self.0.gate.shut_down();
+        self.0.running_writes.send_modify(|writes| writes.closed = true);
         let mut running = self.0.running_writes.subscribe();
-        let idle = running.wait_for(|running| *running == 0);
+        let idle = running.wait_for(|writes| writes.running == 0);
         // Whether they ended or the grace did shows in the count.
         let _ = self.0.clock.timeout(grace, idle).await;
         self.0.backplane.leave().await;
-        *self.0.running_writes.borrow()
+        self.0.running_writes.borrow().running
     }
 }

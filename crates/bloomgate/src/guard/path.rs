@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::Instrument as _;
+
 use super::codec::{decode, encode};
 use super::lease::Lease;
 use super::{Inner, Value};
 use crate::answer::{Answer, Tier, Verdict};
-use crate::error::{Error, StoreError};
+use crate::error::{ReadError, StoreError};
 use crate::flight::{KeyVersion, Leader, Role};
 use crate::gate::Known;
 use crate::key::{Key, KeyBytes};
@@ -16,7 +18,7 @@ use crate::local_cache::Local;
 use crate::ports::{Entry, Filled, Slot};
 
 /// What a flight brings home.
-pub(crate) type Outcome<V> = Result<Answer<V>, Error>;
+pub(crate) type Outcome<V> = Result<Answer<V>, ReadError>;
 
 /// Waits between looks at a slot that somebody else has leased (rule B11: wait a little).
 const LEASE_HELD_WAITS: [Duration; 4] = [
@@ -33,7 +35,7 @@ enum SharedLookup<V> {
     Miss(Option<Lease>),
 }
 
-impl<K: Key, V: Value> Inner<K, V> {
+impl<K: Key, V> Inner<K, V> {
     /// The gate's verdict, counted.
     pub(crate) fn check(&self, key: &K) -> Verdict {
         let verdict = self.gate.check(key);
@@ -45,7 +47,9 @@ impl<K: Key, V: Value> Inner<K, V> {
         }
         verdict
     }
+}
 
+impl<K: Key, V: Value> Inner<K, V> {
     /// What lies behind the gate.
     pub(crate) async fn answer(self: &Arc<Self>, key: &K) -> Outcome<V> {
         let bytes = KeyBytes::of(key);
@@ -60,16 +64,18 @@ impl<K: Key, V: Value> Inner<K, V> {
             Role::Follower(waiter) => waiter,
             Role::Leader(waiter, leader) => {
                 let (inner, key, bytes) = (Arc::clone(self), key.clone(), bytes.clone());
-                tokio::spawn(async move { inner.run_flight(&key, bytes, leader).await });
+                // In the caller's span, so that what the loader logs is found with the request.
+                let flight = async move { inner.run_flight(&key, bytes, leader).await };
+                tokio::spawn(flight.in_current_span());
                 waiter
             }
             Role::Full => {
                 self.counts.loader.shed.add();
-                return Err(Error::Shed { waited: Duration::ZERO });
+                return Err(ReadError::Shed { waited: Duration::ZERO });
             }
         };
         // A flight that is lost without a word panicked outside the loader.
-        match waiter.outcome().await.unwrap_or(Err(Error::LoadPanicked)) {
+        match waiter.outcome().await.unwrap_or(Err(ReadError::LoadPanicked)) {
             Err(error) if error.is_temporary() => match self.local.stale(&bytes) {
                 Some(value) => Ok(Answer::Found { value, tier: Tier::Local, stale: true }),
                 None => Err(error),
@@ -93,7 +99,7 @@ impl<K: Key, V: Value> Inner<K, V> {
             if !self.bypass.contains(&bytes) {
                 match self.look_up_shared(&bytes, version, !unseen).await {
                     SharedLookup::Hit(answer, ttl) => {
-                        self.publish_local(&bytes, version, &answer, ttl);
+                        self.publish_local((key, &bytes), version, &answer, ttl);
                         leader.publish(Ok(answer));
                         return;
                     }
@@ -121,7 +127,7 @@ impl<K: Key, V: Value> Inner<K, V> {
             }
             None => (Answer::Absent(Tier::Loader), self.shortened(self.settings.null_ttl)),
         };
-        self.publish_local(&bytes, version, &answer, ttl);
+        self.publish_local((key, &bytes), version, &answer, ttl);
         leader.publish(Ok(answer.clone()));
         if let Some(lease) = lease {
             self.fill(&bytes, version, lease, &answer, ttl).await;
@@ -139,7 +145,7 @@ impl<K: Key, V: Value> Inner<K, V> {
             return SharedLookup::Miss(None);
         };
         let counts = &self.counts.shared;
-        let slot = self.slot(key);
+        let slot = self.slots.of(key);
         for wait in LEASE_HELD_WAITS.into_iter().map(Some).chain([None]) {
             // Rule A13: no lease once a write of ours has begun.
             let lease = (may_lease && self.local.is_current(key, version))
@@ -213,7 +219,13 @@ impl<K: Key, V: Value> Inner<K, V> {
         }
     }
 
-    fn publish_local(&self, key: &KeyBytes, since: KeyVersion, answer: &Answer<V>, ttl: Duration) {
+    fn publish_local(
+        &self,
+        key: (&K, &KeyBytes),
+        since: KeyVersion,
+        answer: &Answer<V>,
+        ttl: Duration,
+    ) {
         match answer {
             Answer::Found { value, .. } => {
                 self.local.publish_value(key, since, Arc::clone(value), ttl);

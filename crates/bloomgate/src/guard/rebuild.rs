@@ -9,20 +9,20 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::local_view::LocalView;
 use crate::answer::OpenReason;
 use crate::clock::{Clock, Moment};
-use crate::error::{Error, SourceError};
+use crate::error::{RebuildError, SourceError};
 use crate::gate::{Capacity, FilterSettings, GateSettings, GenerationSpec, LiveGate};
-use crate::ports::{LinkState, Source};
+use crate::ports::Source;
 use crate::warm_up::{self, Backoff, Progress};
 
 /// Longest wait for the number of keys, which a large table takes a while to count.
 const COUNT_WITHIN: Duration = Duration::from_secs(120);
 
-/// How often a gate in service is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How often the fill of a gate in service is checked.
+const CHECK_FILL_EVERY: Duration = Duration::from_secs(5);
 /// How many times the false-positive rate asked for is too much.
 const OVERFULL: f64 = 2.0;
 
-type RebuildWaiter = oneshot::Sender<Result<(), Error>>;
+type RebuildWaiter = oneshot::Sender<Result<(), RebuildError>>;
 
 /// Asks the builder for a new generation.
 #[derive(Debug)]
@@ -34,51 +34,29 @@ impl RebuildRequests {
         (Self(sender), receiver)
     }
 
-    pub(crate) async fn ask(&self) -> Result<(), Error> {
-        let gone = || Error::RebuildAbandoned(OpenReason::Forced);
-        let (asked, done) = oneshot::channel();
-        self.0.send(asked).map_err(|_| gone())?;
-        done.await.unwrap_or_else(|_| Err(gone()))
+    /// Resolves once a generation that was begun after the call is in service.
+    pub(crate) async fn ask(&self) -> Result<(), RebuildError> {
+        let (waiter, done) = oneshot::channel();
+        // Without a builder there is no gate to build; one that goes away goes with the guard.
+        self.0.send(waiter).map_err(|_| RebuildError::NoGate)?;
+        done.await.unwrap_or(Err(RebuildError::ShuttingDown))
     }
 }
 
-/// Keeps gate and local cache informed of the backplane's standing, for ever.
-pub(crate) async fn follow_link<V: Send + Sync + 'static>(
-    mut standing: watch::Receiver<LinkState>,
-    gate: Arc<LiveGate>,
-    local: Arc<LocalView<V>>,
-) {
-    let mut before = None;
-    loop {
-        let now = *standing.borrow_and_update();
-        if before == Some(LinkState::InSync) && now == LinkState::InSync {
-            // It was lost and won again between two looks: a break all the same.
-            let lost = LinkState::OutOfSync(OpenReason::NotAlone);
-            gate.set_link_state(lost);
-            local.set_link_state(lost);
-        }
-        gate.set_link_state(now);
-        local.set_link_state(now);
-        before = Some(now);
-        if standing.changed().await.is_err() {
-            // The backplane is gone and can't vouch for anything any more, unless it is one whose
-            // standing never changes.
-            return;
-        }
-    }
-}
-
-/// Waits for the end of what a killed predecessor may have left under way (rule A8), then tells the
-/// caches and whoever builds the gate.
-pub(crate) async fn quiesce_at_start<V: Send + Sync + 'static>(
+/// Waits for the end of what a killed predecessor may have left under way (rule A8), then lets the
+/// caches take what is loaded, and the gate be built.
+pub(crate) async fn quiesce_at_start<K, V>(
     source: Arc<dyn Source>,
-    local: Arc<LocalView<V>>,
+    local: Arc<LocalView<K, V>>,
     started: Moment,
     write_window: Duration,
     progress: Arc<Progress>,
     clock: Clock,
     quiesced: watch::Sender<bool>,
-) {
+) where
+    K: Clone + Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
     warm_up::quiesce(&*source, started, write_window, &progress, &clock).await;
     progress.succeeded();
     local.set_quiesced();
@@ -88,10 +66,10 @@ pub(crate) async fn quiesce_at_start<V: Send + Sync + 'static>(
 /// Everything that building a generation takes.
 #[derive(Debug)]
 pub(crate) struct GenerationBuilder {
+    pub(crate) name: Arc<str>,
     pub(crate) gate: Arc<LiveGate>,
     pub(crate) settings: GateSettings,
     pub(crate) source: Arc<dyn Source>,
-    pub(crate) standing: watch::Receiver<LinkState>,
     pub(crate) requests: mpsc::UnboundedReceiver<RebuildWaiter>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) clock: Clock,
@@ -101,61 +79,67 @@ pub(crate) struct GenerationBuilder {
 
 impl GenerationBuilder {
     /// Builds the first generation, and another whenever one is asked for, or the one in service
-    /// lost its certificate or has become too full; for ever.
+    /// was voided or has become too full; for ever.
     pub(crate) async fn run(mut self) {
-        let mut asked: Vec<RebuildWaiter> = Vec::new();
-        // Since when writes that this instance wasn't told of may be under way, those from before
+        let mut link = self.gate.link_events();
+        let mut waiters: Vec<RebuildWaiter> = Vec::new();
+        // Since when writes that this instance never learned of may be under way, those from before
         // its start aside.
         let mut unquiesced_since = None;
-        let mut look = false;
-        let mut link_epoch = self.gate.link_epoch();
+        let mut check_fill = false;
+        let mut voids = link.borrow().voids;
         let mut backoff = Backoff::new(self.clock.clone());
         loop {
-            if self.standing.wait_for(|standing| *standing == LinkState::InSync).await.is_err() {
+            // Before the link is up, admissions could be missed by a generation that is begun.
+            let Ok(now) = link.wait_for(|link| link.in_sync).await.map(|link| *link) else {
                 return;
-            }
-            // However short the break was, and whoever noticed it.
-            let link_epoch_by_now = self.gate.link_epoch();
-            if link_epoch_by_now != link_epoch {
-                link_epoch = link_epoch_by_now;
+            };
+            if now.voids != voids {
+                voids = now.voids;
                 unquiesced_since = Some(self.clock.now());
             }
             // Requests that are waiting by now share the scan that begins now.
             while let Ok(one) = self.requests.try_recv() {
-                asked.push(one);
+                waiters.push(one);
             }
-            // RebuildWaiter once in a while only: a source that undercounts must not be scanned without end.
-            if std::mem::take(&mut look) && self.is_overfull() {
-                tracing::warn!("the gate holds more ids than it is sized for; rebuilding larger");
-            } else if self.gate.is_certified() && asked.is_empty() {
+            // Asked once in a while only: a source that undercounts must not be scanned without end.
+            if std::mem::take(&mut check_fill) && self.is_overfull() {
+                tracing::warn!(
+                    guard = &*self.name,
+                    "the gate holds more ids than it is sized for; rebuilding larger"
+                );
+            } else if self.gate.is_certified() && waiters.is_empty() {
                 tokio::select! {
                     one = self.requests.recv() => match one {
-                        Some(one) => asked.push(one),
+                        Some(one) => waiters.push(one),
                         None => return,
                     },
-                    () = lost(self.standing.clone()) => unquiesced_since = Some(self.clock.now()),
-                    () = self.clock.sleep(LOOK_EVERY) => look = true,
+                    _ = link.wait_for(|link| link.voids != voids) => {}
+                    () = self.clock.sleep(CHECK_FILL_EVERY) => check_fill = true,
                 }
                 continue;
             }
+            let mut voided = self.gate.link_events();
             let built = tokio::select! {
                 built = self.build(unquiesced_since) => built,
-                () = lost(self.standing.clone()) => Err(Error::RebuildAbandoned(OpenReason::NotAlone)),
+                _ = voided.wait_for(|link| link.voids != voids) => {
+                    Err(RebuildError::Voided(OpenReason::Rebuilding))
+                }
             };
             match built {
                 Ok(()) => {
                     unquiesced_since = None;
                     backoff = Backoff::new(self.clock.clone());
-                    for one in asked.drain(..) {
-                        // Whoever asked may be gone.
+                    for one in waiters.drain(..) {
+                        // The caller may be gone.
                         let _ = one.send(Ok(()));
                     }
                 }
+                Err(RebuildError::Voided(_)) => {
+                    tracing::info!(guard = &*self.name, "the generation was voided; building another");
+                }
                 Err(error) => {
                     self.progress.failed("building the gate", &error);
-                    if *self.standing.borrow() != LinkState::InSync {
-                        unquiesced_since = Some(self.clock.now());
-                    }
                     backoff.wait().await;
                 }
             }
@@ -163,7 +147,7 @@ impl GenerationBuilder {
     }
 
     /// One generation, from nothing to service.
-    async fn build(&self, unquiesced_since: Option<Moment>) -> Result<(), Error> {
+    async fn build(&self, unquiesced_since: Option<Moment>) -> Result<(), RebuildError> {
         if self.quiesced_at_start.clone().wait_for(|quiesced| *quiesced).await.is_err() {
             // The guard is going down, and this task with it.
             return std::future::pending().await;
@@ -174,14 +158,34 @@ impl GenerationBuilder {
         }
         let spec = self.spec().await?;
         // Rule A2: subscribe to admissions and copy the open set, then scan.
-        let building = self.gate.start_generation(spec)?;
+        let building = self.gate.start_generation(spec).map_err(RebuildError::Filter)?;
         let generation = Arc::clone(building.generation());
         let insert = |key: &[u8]| generation.insert(key);
         let _completed = warm_up::fill(&*self.source, insert, &self.progress, &self.clock).await;
-        building.activate().map_err(Error::RebuildAbandoned)?;
-        let number = generation.number();
-        tracing::info!(generation = number, keys = self.progress.keys(), "the gate is closed");
+        building.activate().map_err(RebuildError::Voided)?;
+        self.warn_if_undersized();
+        tracing::info!(
+            guard = &*self.name,
+            generation = generation.number(),
+            keys = self.progress.keys(),
+            "the gate is closed"
+        );
         Ok(())
+    }
+
+    /// A capacity that was given is kept, however many ids there are.
+    fn warn_if_undersized(&self) {
+        let keys = self.progress.keys();
+        if let FilterSettings::Bloom { capacity: Capacity::Fixed(items), .. } = self.settings.filter
+            && keys > items
+        {
+            tracing::warn!(
+                guard = &*self.name,
+                keys,
+                capacity = items,
+                "the gate is sized for fewer ids than there are, so more absent ids pass"
+            );
+        }
     }
 
     /// Whether a gate that was sized by counting holds more than it was sized for. The other kinds
@@ -189,25 +193,25 @@ impl GenerationBuilder {
     fn is_overfull(&self) -> bool {
         match self.settings.filter {
             FilterSettings::Bloom { capacity: Capacity::Counted, rate, .. } => {
-                self.gate.present_rate() > OVERFULL * rate.get()
+                self.gate.current_rate() > OVERFULL * rate.get()
             }
             FilterSettings::Bloom { .. } | FilterSettings::Bitmap | FilterSettings::Exact => false,
         }
     }
 
     /// What the next generation is made of. A Bloom filter is sized by the rows there are.
-    async fn spec(&self) -> Result<GenerationSpec, Error> {
+    async fn spec(&self) -> Result<GenerationSpec, RebuildError> {
         let (capacity, rate, hash) = match self.settings.filter {
             FilterSettings::Bloom { capacity, rate, hash } => (capacity, rate, hash),
             FilterSettings::Bitmap => return Ok(GenerationSpec::Bitmap),
             FilterSettings::Exact => return Ok(GenerationSpec::Exact),
         };
-        let counted = self.count().await;
-        let capacity = capacity.for_rows(counted);
-        if counted > capacity {
-            tracing::warn!(counted, capacity, "the gate is sized for fewer ids than there are");
-        }
-        let plan = BloomParams::new(capacity, rate).map_err(|error| Error::Filter(error.into()))?;
+        let capacity = match capacity {
+            // Counting a large table takes a while, and its answer would change nothing.
+            Capacity::Fixed(items) => items,
+            Capacity::Counted => Capacity::for_rows(self.count().await),
+        };
+        let plan = BloomParams::new(capacity, rate).map_err(|error| RebuildError::Filter(error.into()))?;
         Ok(GenerationSpec::Bloom(plan, hash))
     }
 
@@ -225,12 +229,5 @@ impl GenerationBuilder {
             }
             backoff.wait().await;
         }
-    }
-}
-
-/// Resolves when the standing is lost; never, if it can't be.
-async fn lost(mut standing: watch::Receiver<LinkState>) {
-    if standing.wait_for(|standing| *standing != LinkState::InSync).await.is_err() {
-        std::future::pending::<()>().await;
     }
 }

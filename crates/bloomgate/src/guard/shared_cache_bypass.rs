@@ -42,6 +42,11 @@ impl SharedCacheBypass {
         }
     }
 
+    /// Takes the key back: nothing outdated stands there any more.
+    pub(crate) fn remove(&self, key: &KeyBytes) {
+        self.state.lock().keys.remove(key);
+    }
+
     pub(crate) fn contains(&self, key: &KeyBytes) -> bool {
         let mut state = self.state.lock();
         if state.keys.is_empty() && state.everything_until.is_none() {

@@ -1,28 +1,31 @@
-//! Starts a guard from its description.
+//! The start of a guard from its description.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use bloomgate_filter::Secret;
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
 
 use super::builder::GuardBuilder;
+use super::gate_only::{GateOnly, NoLoader};
 use super::local_view::LocalView;
+use super::peer_events::Receiver;
 use super::rebuild::{self, RebuildRequests};
 use super::settings::Settings;
 use super::shared_cache_bypass::SharedCacheBypass;
-use super::{AbortOnDrop, Guard, Inner, Value};
-use crate::backplane::Alone;
-use crate::error::{Error, StoreErrorKind};
+use super::slots::Slots;
+use super::{AbortOnDrop, Guard, Inner, RunningWrites, Value};
+use crate::backplane::{Alone, PeerWatch, PeerWatchSettings};
+use crate::clock::Clock;
+use crate::error::{ConfigError, StoreErrorKind};
 use crate::flight::Flights;
-use crate::gate::{LiveGate, OpenWrites};
+use crate::gate::LiveGate;
 use crate::key::Key;
-use crate::loader::{Bulkhead, BulkheadLimits, LimitedLoader};
+use crate::loader::{Bulkhead, BulkheadLimits, DynLoader, LimitedLoader, erase};
 use crate::local_cache::LocalLimits;
-use crate::ports::Backplane;
-use crate::shared_cache::{SharedCache, slot_prefix};
+use crate::ports::{Backplane, PeerEvents, Store};
+use crate::shared_cache::SharedCache;
 use crate::telemetry::Counts;
 use crate::warm_up::Progress;
 
@@ -31,8 +34,6 @@ use crate::warm_up::Progress;
 pub(super) const MAX_FLIGHTS: usize = 16_384;
 /// Open writes at a time.
 pub(super) const MAX_WRITES: usize = 10_000;
-/// What a lease lives longer than the waits it must outlive.
-const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
 impl<K: Key, V: Value> GuardBuilder<K, V> {
     /// Starts the guard. It passes everything until its first warm-up has succeeded; a database or
@@ -43,43 +44,59 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
     /// # Errors
     /// When a setting is nonsense, or the shared cache says that it will never do (a Redis older
     /// than 7.0).
-    pub async fn build(self) -> Result<Guard<K, V>, Error> {
-        let settings = self.settings()?;
-        let missing = |field| Error::config(field, "not given", "it is required");
+    pub async fn build(mut self) -> Result<Guard<K, V>, ConfigError> {
+        let loader = self.loader.take().ok_or_else(|| missing("loader"))?;
+        self.start(loader).await
+    }
+}
+
+impl<K: Key> GuardBuilder<K, GateOnly> {
+    /// Starts a guard that is a gate alone: nothing is loaded and nothing cached. See
+    /// [`GuardBuilder::build`] of a guard with values for the rest.
+    ///
+    /// # Errors
+    /// When a setting is nonsense.
+    pub async fn build(self) -> Result<Guard<K, GateOnly>, ConfigError> {
+        self.start(erase(NoLoader)).await
+    }
+}
+
+fn missing(field: &'static str) -> ConfigError {
+    ConfigError::setting(field, "not given", "it is required")
+}
+
+impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
+    async fn start(self, loader: Arc<dyn DynLoader<K, V>>) -> Result<Guard<K, V>, ConfigError> {
+        check_name(&self.name)?;
+        let gate_settings = self.gate.check(&K::kind())?;
+        let settings = self.settings.checked(self.given)?;
         let source = self.source.ok_or_else(|| missing("source"))?;
-        let loader = self.loader.ok_or_else(|| missing("loader"))?;
         let secret = match self.secret {
             Some(secret) => secret,
-            None => Secret::generate().map_err(|error| Error::Filter(error.into()))?,
+            None => Secret::generate().map_err(ConfigError::filter)?,
         };
+        let name: Arc<str> = self.name.into();
         let clock = self.clock;
         let started = clock.now();
         let counts = Arc::new(Counts::default());
-        let shared = self.store.as_ref().map(|store| {
-            let (store, counts) = (Arc::clone(store), Arc::clone(&counts.shared));
-            Arc::new(SharedCache::new(store, settings.store_timeout, clock.clone(), counts))
+        let backplane = match self.backplane {
+            Some(backplane) => backplane,
+            None => default_backplane(self.store.as_ref(), &name, &settings, &clock)?,
+        };
+        let shared = self.store.map(|store| {
+            let counts = Arc::clone(&counts.shared);
+            let name = Arc::clone(&name);
+            Arc::new(SharedCache::new(name, store, settings.store_timeout, clock.clone(), counts))
         });
         if let Some(shared) = &shared
             && let Err(error) = shared.prepare().await
+            && error.kind() == StoreErrorKind::Unsupported
         {
-            if error.kind() == StoreErrorKind::Unsupported {
-                return Err(Error::Store(Arc::new(error)));
-            }
-            tracing::warn!(%error, "the shared cache can't be reached; going on without it");
+            return Err(ConfigError::Store(Arc::new(error)));
         }
-        let backplane: Arc<dyn Backplane> = match (self.backplane, &self.store) {
-            (Some(backplane), _) => backplane,
-            (None, Some(store)) => {
-                let (store, clock) = (Arc::clone(store), clock.clone());
-                let (window, budget) = (settings.write_window, settings.store_timeout);
-                Arc::new(Alone::watching(store, &self.name, window, budget, clock))
-            }
-            (None, None) => Arc::new(Alone::without_store()),
-        };
 
-        let forced_open = settings.gate.forced_open;
-        let open_writes = OpenWrites::new(MAX_WRITES);
-        let gate = Arc::new(LiveGate::new(secret, forced_open, open_writes));
+        let forced_open = gate_settings.forced_open;
+        let gate = Arc::new(LiveGate::new(secret, forced_open, MAX_WRITES, clock.clone()));
         let limits = LocalLimits {
             values: settings.local_value_capacity,
             nulls: settings.local_null_capacity,
@@ -87,9 +104,20 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
         };
         let local =
             Arc::new(LocalView::new(Arc::clone(&gate), limits, clock.clone(), Arc::clone(&counts)));
+        let slots = Arc::new(Slots::new(&name, &self.schema));
+        let events: Arc<dyn PeerEvents> = Arc::new(Receiver {
+            name: Arc::clone(&name),
+            gate: Arc::clone(&gate),
+            local: Arc::clone(&local),
+            slots: Arc::clone(&slots),
+        });
+        backplane.attach(events).map_err(|error| {
+            let fix = "give each guard a backplane of its own";
+            ConfigError::setting("backplane", error.to_string(), fix)
+        })?;
         let bulkhead = BulkheadLimits {
-            permits: settings.permits,
-            unseen: settings.unseen_permits,
+            permits: settings.max_concurrent_loads,
+            unseen: settings.max_unseen_loads,
             queue: settings.queue_timeout,
             waiters: MAX_FLIGHTS,
         };
@@ -99,12 +127,11 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
             settings.load_timeout,
             clock.clone(),
             Arc::clone(&counts.loader),
+            Arc::clone(&name),
         );
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(Progress::new(Arc::clone(&name)));
         let (rebuilds, requests) = RebuildRequests::channel();
-        let standing =
-            rebuild::follow_link(backplane.link_state(), Arc::clone(&gate), Arc::clone(&local));
-        let mut background = vec![AbortOnDrop(tokio::spawn(standing))];
+        let mut background = Vec::new();
         let (quiesced, quiesced_at_start) = watch::channel(false);
         let mut quiescing = Box::pin(rebuild::quiesce_at_start(
             Arc::clone(&source),
@@ -115,16 +142,16 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
             clock.clone(),
             quiesced,
         ));
-        // A source that nobody else writes to is quiesced at once.
+        // A source that nothing else writes to is quiesced at once.
         if (&mut quiescing).now_or_never().is_none() {
             background.push(AbortOnDrop(tokio::spawn(quiescing)));
         }
         if !forced_open {
             let builder = rebuild::GenerationBuilder {
+                name: Arc::clone(&name),
                 gate: Arc::clone(&gate),
-                settings: settings.gate,
+                settings: gate_settings,
                 source,
-                standing: backplane.link_state(),
                 requests,
                 progress: Arc::clone(&progress),
                 clock: clock.clone(),
@@ -134,13 +161,14 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
             background.push(AbortOnDrop(tokio::spawn(builder.run())));
         }
         Ok(Guard(Arc::new(Inner {
-            slot_prefix: slot_prefix(&self.name, &self.schema),
-            name: self.name.into(),
-            settings,
+            name,
+            forced_open,
+            started,
             gate,
             local,
             flights: Arc::new(Flights::new(MAX_FLIGHTS)),
             shared,
+            slots,
             bypass: SharedCacheBypass::new(clock.clone()),
             loader,
             backplane,
@@ -148,39 +176,44 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
             counts,
             progress,
             rebuilds,
+            ready: AtomicBool::new(false),
             guarded_routes: AtomicU64::new(0),
-            running_writes: watch::Sender::new(0),
+            running_writes: watch::Sender::new(RunningWrites::default()),
+            settings,
             _background: background,
         })))
     }
+}
 
-    fn settings(&self) -> Result<Settings, Error> {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(plain) {
-            let problem = format!("{:?} can't be a namespace", self.name);
-            let fix = "give 1 to 64 of a-z, 0-9, '-', '_', '.'";
-            return Err(Error::config("builder(name)", problem, fix));
-        }
-        let mut settings = Settings {
-            gate: self.gate.check(&K::kind())?,
-            value_ttl: self.value_ttl,
-            null_ttl: self.null_ttl,
-            jitter: self.jitter,
-            store_timeout: self.store_timeout,
-            load_timeout: self.load_timeout,
-            queue_timeout: self.queue_timeout,
-            lease_ttl: Duration::ZERO,
-            write_window: self.write_window,
-            permits: self.max_concurrent_loads,
-            unseen_permits: self.max_unseen_loads.unwrap_or((self.max_concurrent_loads / 4).max(1)),
-            on_store_failure: self.on_store_failure,
-            stale_if_error: self.stale_if_error,
-            local_value_capacity: self.local_value_capacity,
-            local_null_capacity: self.local_null_capacity,
-        };
-        let default_lease = settings.longest_fill().saturating_add(LEASE_MARGIN);
-        settings.lease_ttl = self.lease_ttl.unwrap_or(default_lease);
-        settings.check()?;
-        Ok(settings)
+/// The backplane of a guard whose user gave none.
+fn default_backplane(
+    store: Option<&Arc<dyn Store>>,
+    name: &Arc<str>,
+    settings: &Settings,
+    clock: &Clock,
+) -> Result<Arc<dyn Backplane>, ConfigError> {
+    let Some(store) = store else {
+        return Ok(Arc::new(Alone));
+    };
+    let Some(registry) = store.peers() else {
+        let problem = "has no list of instances, so another one could not be noticed";
+        let fix = "declare single_instance() or give a backplane";
+        return Err(ConfigError::setting("store", problem, fix));
+    };
+    let watch = PeerWatchSettings {
+        namespace: Arc::clone(name),
+        write_window: settings.write_window,
+        timeout: settings.store_timeout,
+    };
+    Ok(Arc::new(PeerWatch::new(registry, watch, clock.clone())))
+}
+
+fn check_name(name: &str) -> Result<(), ConfigError> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        let problem = format!("{name:?} can't be a namespace");
+        let fix = "give 1 to 64 of a-z, 0-9, '-', '_', '.'";
+        return Err(ConfigError::setting("builder(name)", problem, fix));
     }
+    Ok(())
 }

@@ -21,30 +21,38 @@ pub(crate) struct LocalLimits {
     pub(crate) stale_if_error: Duration,
 }
 
-struct Held<T> {
+/// One entry: the key as its user wrote it, what is known of it, and until when.
+struct Held<K, T> {
+    key: K,
     what: T,
     until: Moment,
     /// How long moka is to keep it.
     keep: Duration,
 }
 
-impl<T: Clone> Clone for Held<T> {
+impl<K: Clone, T: Clone> Clone for Held<K, T> {
     fn clone(&self) -> Self {
-        Self { what: self.what.clone(), until: self.until, keep: self.keep }
+        Self {
+            key: self.key.clone(),
+            what: self.what.clone(),
+            until: self.until,
+            keep: self.keep,
+        }
     }
 }
 
-struct KeepAsLongAsToldTo;
+/// Tells moka how long to keep an entry: as long as the entry says.
+struct EntryLifetime;
 
-impl<T> Expiry<KeyBytes, Held<T>> for KeepAsLongAsToldTo {
-    fn expire_after_create(&self, _: &KeyBytes, held: &Held<T>, _: Instant) -> Option<Duration> {
+impl<K, T> Expiry<KeyBytes, Held<K, T>> for EntryLifetime {
+    fn expire_after_create(&self, _: &KeyBytes, held: &Held<K, T>, _: Instant) -> Option<Duration> {
         Some(held.keep)
     }
 
     fn expire_after_update(
         &self,
         _: &KeyBytes,
-        held: &Held<T>,
+        held: &Held<K, T>,
         _: Instant,
         _: Option<Duration>,
     ) -> Option<Duration> {
@@ -59,24 +67,31 @@ pub(crate) enum Local<V> {
 }
 
 /// The local cache.
-pub(crate) struct LocalCache<V> {
-    values: Cache<KeyBytes, Held<Arc<V>>>,
-    nulls: Cache<KeyBytes, Held<()>>,
+pub(crate) struct LocalCache<K, V> {
+    values: Cache<KeyBytes, Held<K, Arc<V>>>,
+    nulls: Cache<KeyBytes, Held<K, ()>>,
     stale_if_error: Duration,
     clock: Clock,
 }
 
-impl<V> std::fmt::Debug for LocalCache<V> {
+impl<K, V> std::fmt::Debug for LocalCache<K, V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LocalCache").finish_non_exhaustive()
     }
 }
 
-fn cache<T: Clone + Send + Sync + 'static>(entries: u64) -> Cache<KeyBytes, Held<T>> {
-    Cache::builder().max_capacity(entries).expire_after(KeepAsLongAsToldTo).build()
+fn cache<T: Clone + Send + Sync + 'static>(entries: u64) -> Cache<KeyBytes, T>
+where
+    EntryLifetime: Expiry<KeyBytes, T>,
+{
+    Cache::builder().max_capacity(entries).expire_after(EntryLifetime).build()
 }
 
-impl<V: Send + Sync + 'static> LocalCache<V> {
+impl<K, V> LocalCache<K, V>
+where
+    K: Clone + Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
     pub(crate) fn new(limits: LocalLimits, clock: Clock) -> Self {
         Self {
             values: cache(limits.values),
@@ -104,19 +119,28 @@ impl<V: Send + Sync + 'static> LocalCache<V> {
         (self.clock.now() < held.until + self.stale_if_error).then_some(held.what)
     }
 
-    pub(crate) fn put_value(&self, key: KeyBytes, value: Arc<V>, ttl: Duration) {
-        self.nulls.invalidate(&key);
+    pub(crate) fn put_value(&self, bytes: KeyBytes, key: &K, value: Arc<V>, ttl: Duration) {
+        self.nulls.invalidate(&bytes);
         let held = Held {
+            key: key.clone(),
             what: value,
             until: self.clock.now() + ttl,
             keep: ttl.saturating_add(self.stale_if_error),
         };
-        self.values.insert(key, held);
+        self.values.insert(bytes, held);
     }
 
-    pub(crate) fn put_null(&self, key: KeyBytes, ttl: Duration) {
-        self.values.invalidate(&key);
-        self.nulls.insert(key, Held { what: (), until: self.clock.now() + ttl, keep: ttl });
+    pub(crate) fn put_null(&self, bytes: KeyBytes, key: &K, ttl: Duration) {
+        self.values.invalidate(&bytes);
+        let held = Held { key: key.clone(), what: (), until: self.clock.now() + ttl, keep: ttl };
+        self.nulls.insert(bytes, held);
+    }
+
+    /// The keys of which something is held, fresh or not; one that is put meanwhile may be missing.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (KeyBytes, K)> {
+        let values = self.values.iter().map(|(bytes, held)| ((*bytes).clone(), held.key));
+        let nulls = self.nulls.iter().map(|(bytes, held)| ((*bytes).clone(), held.key));
+        values.chain(nulls)
     }
 
     /// Drops whatever is known of the key.
@@ -138,7 +162,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn fixture() -> (LocalCache<String>, crate::clock::ManualTime) {
+    fn fixture() -> (LocalCache<i64, String>, crate::clock::ManualTime) {
         let (clock, time) = Clock::manual();
         let limits = LocalLimits { values: 100, nulls: 100, stale_if_error: 60 * SECOND };
         (LocalCache::new(limits, clock), time)
@@ -151,7 +175,7 @@ mod tests {
     #[test]
     fn a_value_is_good_until_its_end_and_stale_for_a_while_after() {
         let (cache, time) = fixture();
-        cache.put_value(key(1), Arc::new("a".into()), 10 * SECOND);
+        cache.put_value(key(1), &1, Arc::new("a".into()), 10 * SECOND);
         time.advance(9 * SECOND);
         assert!(matches!(cache.get(&key(1)), Some(Local::Value(_))));
         time.advance(SECOND);
@@ -164,8 +188,8 @@ mod tests {
     #[test]
     fn a_sentinel_ends_and_is_never_served_stale() {
         let (cache, time) = fixture();
-        cache.put_value(key(1), Arc::new("a".into()), SECOND);
-        cache.put_null(key(1), SECOND);
+        cache.put_value(key(1), &1, Arc::new("a".into()), SECOND);
+        cache.put_null(key(1), &1, SECOND);
         assert!(matches!(cache.get(&key(1)), Some(Local::Null)));
         time.advance(SECOND);
         assert!(cache.get(&key(1)).is_none());
@@ -175,7 +199,7 @@ mod tests {
     #[test]
     fn forgetting_takes_the_stale_value_too() {
         let (cache, time) = fixture();
-        cache.put_value(key(1), Arc::new("a".into()), SECOND);
+        cache.put_value(key(1), &1, Arc::new("a".into()), SECOND);
         time.advance(SECOND);
         cache.forget(&key(1));
         assert!(cache.stale(&key(1)).is_none());
@@ -185,10 +209,10 @@ mod tests {
     fn case_28_a_flood_of_sentinels_evicts_no_value() {
         let (cache, _time) = fixture();
         for id in 0..50 {
-            cache.put_value(key(id), Arc::new("a".into()), SECOND);
+            cache.put_value(key(id), &id, Arc::new("a".into()), SECOND);
         }
         for id in 1_000..21_000 {
-            cache.put_null(key(id), SECOND);
+            cache.put_null(key(id), &id, SECOND);
         }
         cache.nulls.run_pending_tasks();
         assert!(cache.nulls.entry_count() <= 100);

@@ -6,7 +6,7 @@ mod loader;
 mod source;
 mod store;
 
-pub use backplane::{Backplane, LinkState};
+pub use backplane::{Backplane, LinkState, PeerEvents, PeerWrite};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
 pub use source::{Cursor, Quiesced, Scan, ScanCompleted, ScanFrom, Source};

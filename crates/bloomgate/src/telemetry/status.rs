@@ -1,18 +1,23 @@
 //! The status document: one guard, as JSON.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Counts;
 
-/// The state of a guard. Serialises to the document that `/guard` of the example serves. It tells
-/// how large the table is and how the guard is doing: not for the public.
-#[derive(Clone, Debug, Serialize)]
+/// The state of a guard. Serialises to the document that `/guard` of the example serves, and
+/// deserialises from it; a field that is missing there has its default. It shows how large the
+/// table is: not for the public.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Status {
     /// True: a guard stands before the loader.
     pub enabled: bool,
     /// The namespace.
     pub name: String,
+    /// True once the service can answer correctly; see
+    /// [`Guard::is_ready`](crate::Guard::is_ready).
+    pub ready: bool,
     /// The gate.
     pub gate: GateStatus,
     /// Events since the process started; exact when idle.
@@ -29,29 +34,32 @@ pub struct Status {
 }
 
 /// Whether the gate refuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum GateState {
     /// It refuses ids that provably don't exist.
     Closed,
     /// It passes everything.
+    #[default]
     Open,
 }
 
 /// The gate's generation in service, or while there is none, the one that is being filled.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct GateStatus {
     /// Open or closed.
     pub state: GateState,
     /// OpenReason it is open, in a word (see [`OpenReason::name`](crate::OpenReason::name)); `None` when closed.
-    pub reason: Option<&'static str>,
+    pub reason: Option<String>,
     /// The same in a sentence.
     pub detail: Option<String>,
     /// Number of the generation in service, from 1; 0 while there is none.
     pub generation: u64,
-    /// The filter's family.
-    pub family: &'static str,
+    /// The filter's family; empty while there is no filter.
+    pub family: String,
     /// Ids added to it, with repetitions.
     pub items: u64,
     /// Distinct ids in it: exact in a bitmap or a set, estimated from the bits of a Bloom filter;
@@ -72,7 +80,8 @@ pub struct GateStatus {
 }
 
 /// All counts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct CountsStatus {
     /// Requests refused by the gate.
@@ -102,7 +111,8 @@ pub struct CountsStatus {
 }
 
 /// Look-ups in a cache.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct CacheCounts {
     /// Found a row.
@@ -114,7 +124,8 @@ pub struct CacheCounts {
 }
 
 /// Look-ups in the shared cache.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct SharedCacheCounts {
     /// Found a row.
@@ -130,7 +141,8 @@ pub struct SharedCacheCounts {
 }
 
 /// Loads.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct LoaderStatus {
     /// Queries begun.
@@ -150,7 +162,8 @@ pub struct LoaderStatus {
 }
 
 /// Sentinels stored.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct NullsStored {
     /// In this process.
@@ -160,7 +173,8 @@ pub struct NullsStored {
 }
 
 /// What is under way now.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct InFlight {
     /// Flights: look-ups in the shared cache and loads.
