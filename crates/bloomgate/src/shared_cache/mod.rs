@@ -1,16 +1,10 @@
 //! What all processes know: any [`Store`] under a budget, behind a breaker.
 
 mod breaker;
-#[cfg(feature = "redis")]
-mod envelope;
 #[cfg(any(test, feature = "testing"))]
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
-#[cfg(feature = "redis")]
-mod redis_link;
-#[cfg(feature = "redis")]
-mod scripts;
 #[cfg(test)]
 mod tests;
 

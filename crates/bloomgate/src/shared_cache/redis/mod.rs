@@ -1,5 +1,9 @@
 //! Redis as a [`Store`].
 
+mod envelope;
+mod link;
+mod scripts;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -8,11 +12,11 @@ use futures_util::future::BoxFuture;
 use redis::{Client, ErrorKind, IntoConnectionInfo as _, RedisError, Script, ServerErrorKind};
 use sha2::{Digest as _, Sha256};
 
-use super::envelope::{self, Unusable};
-use super::redis_link::Link;
-use super::scripts;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
+
+use envelope::Unusable;
+use link::Link;
 
 /// Longest canonical key, in bytes, that stands in a slot's name as it is. Longer ones stand as
 /// their SHA-256, never cut short.
