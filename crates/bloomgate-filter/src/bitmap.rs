@@ -35,19 +35,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 
 use crate::membership::Stats;
-use crate::tally::Tally;
+use crate::striped_counter::StripedCounter;
 
 mod base;
 mod directory;
 mod overlay;
 mod page;
+pub(crate) mod snapshot_view;
 mod state;
-pub(crate) mod stored;
 #[cfg(test)]
 mod tests;
 mod traits;
 
-use base::{Base, Builder, MAX_IN_ARRAY};
+use base::{Base, BaseBuilder, MAX_IN_ARRAY};
 use page::PAGE_BITS;
 use state::State;
 
@@ -109,25 +109,25 @@ pub struct Bitmap {
     /// Held by whoever changes anything but bits of pages. Readers know nothing of it.
     writer: Mutex<()>,
     /// Whether a key was inserted that is no integer.
-    foreign: AtomicBool,
-    inserts: Tally,
+    has_non_integer: AtomicBool,
+    inserts: StripedCounter,
     /// Those of them that were new ids.
-    distinct: Tally,
+    distinct: StripedCounter,
 }
 
 impl Bitmap {
     /// An empty set. Allocates next to nothing.
     pub fn new() -> Self {
-        Self::of(Builder::default().finish(), 0, 0, false)
+        Self::of(BaseBuilder::default().finish(), 0, 0, false)
     }
 
-    fn of(base: Base, ids: u64, inserts: u64, foreign: bool) -> Self {
+    fn of(base: Base, ids: u64, inserts: u64, non_integer_keys: bool) -> Self {
         Self {
             state: ArcSwap::from_pointee(State::new(base)),
             writer: Mutex::new(()),
-            foreign: AtomicBool::new(foreign),
-            inserts: Tally::starting_at(inserts),
-            distinct: Tally::starting_at(ids),
+            has_non_integer: AtomicBool::new(non_integer_keys),
+            inserts: StripedCounter::starting_at(inserts),
+            distinct: StripedCounter::starting_at(ids),
         }
     }
 
@@ -154,7 +154,7 @@ impl Bitmap {
     pub fn contains(&self, key: &[u8]) -> bool {
         match id_of(key) {
             Some(id) => self.contains_id(id),
-            None => self.has_foreign_keys(),
+            None => self.has_non_integer_keys(),
         }
     }
 
@@ -166,7 +166,7 @@ impl Bitmap {
             Some(id) => self.insert_id(id),
             None => {
                 self.count(1, 0);
-                self.add_foreign()
+                self.add_non_integer()
             }
         }
     }
@@ -179,7 +179,7 @@ impl Bitmap {
         answers.clear();
         answers.extend(keys.iter().map(|key| match id_of(key.as_ref()) {
             Some(id) => state.contains(id),
-            None => self.has_foreign_keys(),
+            None => self.has_non_integer_keys(),
         }));
     }
 
@@ -189,7 +189,7 @@ impl Bitmap {
         for key in keys {
             match id_of(key.as_ref()) {
                 Some(id) => new += u64::from(self.add(id)),
-                None => _ = self.add_foreign(),
+                None => _ = self.add_non_integer(),
             }
         }
         self.count(keys.len() as u64, new);
@@ -203,10 +203,10 @@ impl Bitmap {
     pub fn merge(&self, other: &Bitmap) {
         // Loaded before the turn: a bitmap can be merged into itself, and two into each other.
         let theirs = other.state.load_full();
-        if other.has_foreign_keys() {
-            self.add_foreign();
+        if other.has_non_integer_keys() {
+            self.add_non_integer();
         }
-        let _turn = self.turn();
+        let _lock = self.write_lock();
         let (state, new) = self.state.load().union(&theirs);
         self.state.store(Arc::new(state));
         self.count(new, new);
@@ -217,7 +217,7 @@ impl Bitmap {
     /// Worth calling once after filling the set. Other inserts of sparse ids wait meanwhile, some
     /// milliseconds for a million sparse ids.
     pub fn compact(&self) {
-        let _turn = self.turn();
+        let _lock = self.write_lock();
         self.publish_compacted();
     }
 
@@ -235,7 +235,7 @@ impl Bitmap {
 
     /// Whether the set is empty: there is neither an id nor was a key inserted that is no integer.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0 && !self.has_foreign_keys()
+        self.len() == 0 && !self.has_non_integer_keys()
     }
 
     /// Bytes of memory on the heap, as asked of the allocator, without those of the counters, which
@@ -268,7 +268,7 @@ impl Bitmap {
         let (items, distinct) = (self.inserts.total(), self.distinct.total());
         let state = self.state.load();
         // The counters can be ahead of the state by some inserts.
-        let fill_ratio = (distinct as f64 / state.places().max(1) as f64).min(1.0);
+        let fill_ratio = (distinct as f64 / state.slots().max(1) as f64).min(1.0);
         Stats {
             items,
             distinct: Some(distinct),
@@ -282,20 +282,20 @@ impl Bitmap {
     }
 
     /// Whether a key was inserted that is no integer, so that all such keys are held present.
-    pub fn has_foreign_keys(&self) -> bool {
-        self.foreign.load(Ordering::Acquire)
+    pub fn has_non_integer_keys(&self) -> bool {
+        self.has_non_integer.load(Ordering::Acquire)
     }
 
     #[inline]
     fn add(&self, id: u64) -> bool {
         let added = self.state.load().insert_in_place(id);
-        added.unwrap_or_else(|| self.add_in_turn(id))
+        added.unwrap_or_else(|| self.add_under_lock(id))
     }
 
     /// Adds `id` when the writer's turn has come; whether it was new.
     #[cold]
-    fn add_in_turn(&self, id: u64) -> bool {
-        let _turn = self.turn();
+    fn add_under_lock(&self, id: u64) -> bool {
+        let _lock = self.write_lock();
         loop {
             // Loaded within the turn: this is the newest state, and nobody can replace it.
             let state = self.state.load();
@@ -306,12 +306,12 @@ impl Bitmap {
                 return true;
             }
             // Now there is room for it, or its chunk has become a page.
-            self.state.store(Arc::new(state.with_room()));
+            self.state.store(Arc::new(state.with_free_slot()));
         }
     }
 
-    fn add_foreign(&self) -> bool {
-        !self.foreign.swap(true, Ordering::AcqRel)
+    fn add_non_integer(&self) -> bool {
+        !self.has_non_integer.swap(true, Ordering::AcqRel)
     }
 
     /// Publishes a state without overlay and hands it back. Only for the writer whose turn it is.
@@ -325,7 +325,7 @@ impl Bitmap {
     ///
     /// A writer that panicked leaves nothing half done: whatever readers see was published by one
     /// write to a word, a slot or the pointer.
-    fn turn(&self) -> MutexGuard<'_, ()> {
+    fn write_lock(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

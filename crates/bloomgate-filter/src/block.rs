@@ -3,7 +3,7 @@
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::layout::{BLOCK_BYTES, WORDS, picks};
+use crate::layout::{BLOCK_BYTES, WORDS, word_masks};
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +45,7 @@ impl<W: Word> Block<W> {
     pub(crate) fn insert(&self, bits: u64) -> bool {
         // All loads before the first write: a locked instruction holds up the loads that follow it.
         let mut missing = 0;
-        for (word, mask) in picks(bits) {
+        for (word, mask) in word_masks(bits) {
             missing |= mask & !self.0[word].load(Ordering::Relaxed);
         }
         self.set(bits);
@@ -55,7 +55,7 @@ impl<W: Word> Block<W> {
     /// Sets the bits of a key without a look at what was there.
     #[inline]
     pub(crate) fn set(&self, bits: u64) {
-        for (word, mask) in picks(bits) {
+        for (word, mask) in word_masks(bits) {
             // An atomic or cannot lose bits that another thread sets in the same word.
             //
             // What is promised: a look that happens after this insert returned finds its bits.
@@ -72,7 +72,7 @@ impl<W: Word> Block<W> {
     #[inline]
     pub(crate) fn contains(&self, bits: u64) -> bool {
         let mut missing = 0;
-        for (word, mask) in picks(bits) {
+        for (word, mask) in word_masks(bits) {
             // All four words are always read: they share a cache line, and a branch that leaves
             // early would be mispredicted more often than it saved anything.
             missing |= mask & !self.0[word].load(Ordering::Acquire);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::alloc::try_vec_with_capacity;
 use crate::block::Block;
 use crate::error::Error;
 use crate::hash::{KeyHash, KeyedHasher};
@@ -9,9 +10,8 @@ use crate::layout::{BITS_PER_KEY, BLOCK_BITS, block_index};
 use crate::membership::{Family, Membership, Stats};
 use crate::platform::prefetch::prefetch;
 use crate::platform::probe::Probe;
-use crate::room::room_for;
 use crate::sizing::BloomParams;
-use crate::tally::Tally;
+use crate::striped_counter::StripedCounter;
 
 mod batch;
 #[cfg(test)]
@@ -43,50 +43,50 @@ pub struct BloomFilter {
     blocks: Box<[Block]>,
     hasher: KeyedHasher,
     probe: Probe,
-    plan: BloomParams,
-    inserts: Tally,
+    params: BloomParams,
+    inserts: StripedCounter,
 }
 
 /// Blocks that [`BloomFilter::stats`] looks at, at most: 4 MiB.
-const SAMPLE: usize = 65_536;
+const MAX_SAMPLED_BLOCKS: usize = 65_536;
 
 impl BloomFilter {
-    /// An empty filter of the size of `plan`, hashing with `hasher`.
+    /// An empty filter of the size of `params`, hashing with `hasher`.
     ///
-    /// Allocates `plan.bytes()` at once and writes zeros to all of it. Some operating systems grant
+    /// Allocates `params.bytes()` at once and writes zeros to all of it. Some operating systems grant
     /// more memory than they have and only fail when it is written to; where that matters, compare
-    /// `plan.bytes()` with a limit of your own first.
+    /// `params.bytes()` with a limit of your own first.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] if the allocator refuses.
-    pub fn new(plan: BloomParams, hasher: KeyedHasher) -> Result<Self, Error> {
-        let mut blocks = room_for(plan.blocks(), plan.bytes())?;
-        blocks.resize_with(plan.blocks() as usize, Block::default);
+    pub fn new(params: BloomParams, hasher: KeyedHasher) -> Result<Self, Error> {
+        let mut blocks = try_vec_with_capacity(params.blocks(), params.bytes())?;
+        blocks.resize_with(params.blocks() as usize, Block::default);
         Ok(Self {
             blocks: blocks.into_boxed_slice(),
             hasher,
             probe: Probe::detect(),
-            plan,
-            inserts: Tally::starting_at(0),
+            params,
+            inserts: StripedCounter::starting_at(0),
         })
     }
 
     /// The filter that was stored as `blocks` after `inserts` inserts.
     ///
-    /// `None` unless there are exactly the blocks that `plan` needs.
+    /// `None` unless there are exactly the blocks that `params` needs.
     pub(crate) fn from_blocks(
-        plan: BloomParams,
+        params: BloomParams,
         hasher: KeyedHasher,
         inserts: u64,
         blocks: Vec<Block>,
     ) -> Option<Self> {
-        (blocks.len() as u64 == plan.blocks()).then(|| Self {
+        (blocks.len() as u64 == params.blocks()).then(|| Self {
             blocks: blocks.into_boxed_slice(),
             hasher,
             probe: Probe::detect(),
-            plan,
-            inserts: Tally::starting_at(inserts),
+            params,
+            inserts: StripedCounter::starting_at(inserts),
         })
     }
 
@@ -153,8 +153,8 @@ impl BloomFilter {
     /// [`Error::Mismatch`] if the filters differ in size, in what they were planned for, or in their
     /// hashers: bits of one would mean nothing in the other. This filter is then as it was.
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
-        if self.plan != other.plan {
-            return Err(Error::Mismatch { field: "plan" });
+        if self.params != other.params {
+            return Err(Error::Mismatch { field: "params" });
         }
         if !self.hasher.same_as(&other.hasher) {
             return Err(Error::Mismatch { field: "hasher" });
@@ -175,35 +175,35 @@ impl BloomFilter {
     /// is about a millisecond, and sums of bounded length.
     pub fn stats(&self) -> Stats {
         let fill_ratio = self.fill_ratio();
-        let by_fill = self.plan.estimated_items(fill_ratio);
+        let by_fill = self.params.estimated_items(fill_ratio);
         let items = self.inserts.total();
         Stats {
             items,
             // A few keys in a large filter are counted better than sampled.
             distinct: by_fill.map(|estimate| estimate.min(items)),
-            capacity: Some(self.plan.items()),
-            bytes: self.plan.bytes(),
+            capacity: Some(self.params.items()),
+            bytes: self.params.bytes(),
             hashes: BITS_PER_KEY,
             fill_ratio,
-            expected_false_positive_rate: self.plan.expected_rate(self.plan.items()),
+            expected_false_positive_rate: self.params.expected_rate(self.params.items()),
             current_false_positive_rate: by_fill
-                .map_or(1.0, |items| self.plan.expected_rate(items)),
+                .map_or(1.0, |items| self.params.expected_rate(items)),
         }
     }
 
     fn fill_ratio(&self) -> f64 {
         let count = self.blocks.len();
-        let looked_at = count.min(SAMPLE);
-        let set_bits: u64 = (0..looked_at)
-            .map(|at| at as u128 * count as u128 / looked_at as u128)
+        let sampled = count.min(MAX_SAMPLED_BLOCKS);
+        let set_bits: u64 = (0..sampled)
+            .map(|at| at as u128 * count as u128 / sampled as u128)
             .map(|at| u64::from(self.blocks[at as usize].count_ones()))
             .sum();
-        set_bits as f64 / (looked_at as u64 * BLOCK_BITS) as f64
+        set_bits as f64 / (sampled as u64 * BLOCK_BITS) as f64
     }
 
-    /// The plan that gave the filter its size.
-    pub fn plan(&self) -> &BloomParams {
-        &self.plan
+    /// The params that gave the filter its size.
+    pub fn params(&self) -> &BloomParams {
+        &self.params
     }
 
     /// The hasher that places keys in this filter.
@@ -242,7 +242,7 @@ impl fmt::Debug for BloomFilter {
     /// Size and figures; the bits and the key stay out of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BloomFilter")
-            .field("plan", &self.plan)
+            .field("params", &self.params)
             .field("hasher", &self.hasher)
             .field("stats", &self.stats())
             .finish_non_exhaustive()

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::alloc::try_vec_with_capacity;
 use crate::error::Error;
 use crate::hash::{KeyHash, KeyedHasher};
 use crate::membership::{Family, Membership, Stats};
-use crate::room::room_for;
 use crate::sizing::ClassicParams;
 
 mod positions;
@@ -17,7 +17,7 @@ use positions::positions;
 
 /// The most words that [`ClassicBloom::stats`] looks at: 128 KiB, some tens of microseconds while
 /// they are in the processor's cache, about a millisecond from memory.
-const MAX_COUNTED: usize = 16_384;
+const MAX_SAMPLED_WORDS: usize = 16_384;
 
 /// The textbook Bloom filter: m bits, of which every key sets up to k anywhere.
 ///
@@ -29,7 +29,7 @@ const MAX_COUNTED: usize = 16_384;
 ///
 /// *Promise.* A [`contains`](ClassicBloom::contains) that happens after an
 /// [`insert`](ClassicBloom::insert) of the same key returned is `true`, always. An absent key
-/// passes at the [`expected_rate`](ClassicParams::expected_rate) of the plan.
+/// passes at the [`expected_rate`](ClassicParams::expected_rate) of the params.
 ///
 /// # The bits of a key
 ///
@@ -66,46 +66,46 @@ const MAX_COUNTED: usize = 16_384;
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 pub struct ClassicBloom {
-    /// As many as the plan's bits need. The spare bits of the last one are always 0.
+    /// As many as the params's bits need. The spare bits of the last one are always 0.
     words: Box<[AtomicU64]>,
     hasher: KeyedHasher,
-    plan: ClassicParams,
+    params: ClassicParams,
     inserts: AtomicU64,
 }
 
 impl ClassicBloom {
-    /// An empty filter of the size of `plan`, hashing with `hasher`.
+    /// An empty filter of the size of `params`, hashing with `hasher`.
     ///
-    /// Allocates `plan.bytes()` at once and writes zeros to all of it. Some operating systems grant
+    /// Allocates `params.bytes()` at once and writes zeros to all of it. Some operating systems grant
     /// more memory than they have and only fail when it is written to; where that matters, compare
-    /// `plan.bytes()` with a limit of your own first.
+    /// `params.bytes()` with a limit of your own first.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] if the allocator refuses.
-    pub fn new(plan: ClassicParams, hasher: KeyedHasher) -> Result<Self, Error> {
-        let mut words = room_for(plan.words(), plan.bytes())?;
-        words.resize_with(plan.words() as usize, AtomicU64::default);
-        Ok(Self { words: words.into_boxed_slice(), hasher, plan, inserts: AtomicU64::new(0) })
+    pub fn new(params: ClassicParams, hasher: KeyedHasher) -> Result<Self, Error> {
+        let mut words = try_vec_with_capacity(params.words(), params.bytes())?;
+        words.resize_with(params.words() as usize, AtomicU64::default);
+        Ok(Self { words: words.into_boxed_slice(), hasher, params, inserts: AtomicU64::new(0) })
     }
 
     /// The filter that was stored as `words` after `inserts` inserts.
     ///
-    /// `None` unless there are exactly the words that `plan` needs, with the spare bits of the last
+    /// `None` unless there are exactly the words that `params` needs, with the spare bits of the last
     /// one 0.
     pub(crate) fn from_words(
-        plan: ClassicParams,
+        params: ClassicParams,
         hasher: KeyedHasher,
         inserts: u64,
         words: Vec<u64>,
     ) -> Option<Self> {
-        let spare = plan.bits().wrapping_neg() % 64;
+        let spare = params.bits().wrapping_neg() % 64;
         let last = *words.last()?;
-        if words.len() as u64 != plan.words() || u64::from(last.leading_zeros()) < spare {
+        if words.len() as u64 != params.words() || u64::from(last.leading_zeros()) < spare {
             return None;
         }
         let words = words.into_iter().map(AtomicU64::new).collect();
-        Some(Self { words, hasher, plan, inserts: AtomicU64::new(inserts) })
+        Some(Self { words, hasher, params, inserts: AtomicU64::new(inserts) })
     }
 
     /// The words of the filter, each read at the moment it is asked for.
@@ -139,7 +139,7 @@ impl ClassicBloom {
     #[inline]
     pub fn insert_hash(&self, hash: KeyHash) -> bool {
         let mut is_new = false;
-        for (word, mask) in self.places(hash) {
+        for (word, mask) in self.words_and_masks(hash) {
             // An atomic or cannot lose bits that another thread sets in the same word. Release
             // here and acquire in `contains` let whoever finds a key also see what was done before
             // it was inserted.
@@ -153,7 +153,7 @@ impl ClassicBloom {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.places(hash).all(|(word, mask)| word.load(Ordering::Acquire) & mask != 0)
+        self.words_and_masks(hash).all(|(word, mask)| word.load(Ordering::Acquire) & mask != 0)
     }
 
     /// The hash of `key` under this filter's hasher.
@@ -171,8 +171,8 @@ impl ClassicBloom {
     /// [`Error::Mismatch`] if the plans differ, or the algorithm, secret or nonce of the hashers;
     /// `self` is then as it was.
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
-        if self.plan != other.plan {
-            return Err(Error::Mismatch { field: "plan" });
+        if self.params != other.params {
+            return Err(Error::Mismatch { field: "params" });
         }
         if !self.hasher.same_as(&other.hasher) {
             return Err(Error::Mismatch { field: "hasher" });
@@ -194,19 +194,19 @@ impl ClassicBloom {
         let fill_ratio = self.fill_ratio();
         Stats {
             items: self.inserts.load(Ordering::Relaxed),
-            distinct: self.plan.estimated_items(fill_ratio),
-            capacity: Some(self.plan.items()),
-            bytes: self.plan.bytes(),
-            hashes: self.plan.hashes(),
+            distinct: self.params.estimated_items(fill_ratio),
+            capacity: Some(self.params.items()),
+            bytes: self.params.bytes(),
+            hashes: self.params.hashes(),
             fill_ratio,
-            expected_false_positive_rate: self.plan.expected_rate(self.plan.items()),
-            current_false_positive_rate: self.plan.rate_at_fill(fill_ratio),
+            expected_false_positive_rate: self.params.expected_rate(self.params.items()),
+            current_false_positive_rate: self.params.rate_at_fill(fill_ratio),
         }
     }
 
-    /// The plan that gave the filter its size.
-    pub fn plan(&self) -> &ClassicParams {
-        &self.plan
+    /// The params that gave the filter its size.
+    pub fn params(&self) -> &ClassicParams {
+        &self.params
     }
 
     /// The hasher that places keys in this filter.
@@ -215,20 +215,20 @@ impl ClassicBloom {
     }
 
     /// The word and the bit in it of each position of `hash`.
-    fn places(&self, hash: KeyHash) -> impl Iterator<Item = (&AtomicU64, u64)> {
-        positions(hash, self.plan.bits(), self.plan.hashes())
+    fn words_and_masks(&self, hash: KeyHash) -> impl Iterator<Item = (&AtomicU64, u64)> {
+        positions(hash, self.params.bits(), self.params.hashes())
             .map(|at| (&self.words[(at / 64) as usize], 1 << (at % 64)))
     }
 
     /// The share of set bits among those that are counted.
     fn fill_ratio(&self) -> f64 {
         // One word in `step`; because they are always the same, the share can only grow.
-        let step = self.words.len().div_ceil(MAX_COUNTED);
+        let step = self.words.len().div_ceil(MAX_SAMPLED_WORDS);
         let (mut set, mut counted) = (0, 0);
         for at in (0..self.words.len()).step_by(step) {
             set += u64::from(self.words[at].load(Ordering::Relaxed).count_ones());
             // The last word has spare bits that no key can set.
-            counted += (self.plan.bits() - at as u64 * 64).min(64);
+            counted += (self.params.bits() - at as u64 * 64).min(64);
         }
         set as f64 / counted as f64
     }
@@ -256,7 +256,7 @@ impl fmt::Debug for ClassicBloom {
     /// Size and figures; the bits and the key stay out of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClassicBloom")
-            .field("plan", &self.plan)
+            .field("params", &self.params)
             .field("hasher", &self.hasher)
             .field("stats", &self.stats())
             .finish_non_exhaustive()

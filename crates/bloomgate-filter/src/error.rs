@@ -84,7 +84,7 @@ pub enum Error {
         id: u8,
     },
     /// The snapshot was made under a hash that this build doesn't know.
-    SnapshotHash {
+    SnapshotHashAlgorithm {
         /// The [number](crate::HashAlgorithm::id) of the hash.
         id: u8,
     },
@@ -171,7 +171,7 @@ impl fmt::Display for Error {
             ),
             Self::Mismatch { field } => write!(
                 f,
-                "{field} differs between the two filters: give filters of the same plan whose \
+                "{field} differs between the two filters: give filters of the same params whose \
                  hashers have the same algorithm, secret and nonce"
             ),
             Self::SecretTooShort { bytes } => write!(
@@ -209,7 +209,7 @@ impl fmt::Display for Error {
                 "snapshot: family is {id}, which this build doesn't know; read it with a newer \
                  build, or build the set anew"
             ),
-            Self::SnapshotHash { id } => write!(
+            Self::SnapshotHashAlgorithm { id } => write!(
                 f,
                 "snapshot: hash is {id}, which this build doesn't know; read it with a newer \
                  build, or build the set anew"
@@ -268,7 +268,7 @@ mod tests {
             (Error::HashTooNarrow { items: 1, rate: 0.1 }, "false_positive_rate"),
             (Error::TooLarge { items: 1, rate: 0.1, bytes: 77 }, "items"),
             (Error::OutOfMemory { bytes: 77 }, "items"),
-            (Error::Mismatch { field: "plan" }, "plan"),
+            (Error::Mismatch { field: "params" }, "params"),
             (Error::SecretTooShort { bytes: 3 }, "secret"),
             (Error::SecretNotHex, "secret"),
             (Error::SecretNotInEnvironment { variable: "V".into() }, "secret"),
@@ -276,7 +276,7 @@ mod tests {
             (Error::NotASnapshot, "snapshot"),
             (Error::SnapshotVersion { version: 2 }, "snapshot: version is 2"),
             (Error::SnapshotFamily { id: 9 }, "snapshot: family is 9"),
-            (Error::SnapshotHash { id: 9 }, "snapshot: hash is 9"),
+            (Error::SnapshotHashAlgorithm { id: 9 }, "snapshot: hash is 9"),
             (Error::SnapshotHeaderDamaged, "snapshot: the header"),
             (Error::SnapshotDamaged, "snapshot: the body"),
             (Error::SnapshotTruncated { expected: 9, actual: 8 }, "snapshot: length is 8"),

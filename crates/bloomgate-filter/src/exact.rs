@@ -13,11 +13,11 @@ use crate::table::Table;
 #[cfg(test)]
 mod tests;
 
-/// The room that the first key makes.
-const FIRST_ROOM: usize = 8;
+/// The capacity that the first key makes.
+const INITIAL_CAPACITY: usize = 8;
 
-/// The most room that [`ExactSet::with_capacity`] makes in advance.
-const MAX_ROOM_IN_ADVANCE: usize = 1 << 16;
+/// The most capacity that [`ExactSet::with_capacity`] makes in advance.
+const MAX_INITIAL_CAPACITY: usize = 1 << 16;
 
 /// Bytes that an `Arc` puts before what it holds: its two counters.
 const ARC_COUNTS: usize = 2 * size_of::<usize>();
@@ -62,10 +62,10 @@ impl ExactSet {
         Self::with_capacity(0)
     }
 
-    /// An empty set with room for `items` keys, or for 65,536 if `items` is more: a number that
+    /// An empty set with capacity for `items` keys, or for 65,536 if `items` is more: a number that
     /// came from elsewhere can't exhaust memory. The set grows as it needs to in either case.
     pub fn with_capacity(items: usize) -> Self {
-        let table = Table::new(items.min(MAX_ROOM_IN_ADVANCE), RandomState::new());
+        let table = Table::new(items.min(MAX_INITIAL_CAPACITY), RandomState::new());
         Self {
             table: ArcSwap::from_pointee(table),
             writer: Mutex::new(()),
@@ -75,7 +75,7 @@ impl ExactSet {
     }
 
     /// The set that was stored as these `keys` after `inserts` inserts, or as many as there are keys,
-    /// if that is more. There are `count` keys, for which room is made at once.
+    /// if that is more. There are `count` keys, for which capacity is made at once.
     pub(crate) fn from_keys<'a>(
         keys: impl Iterator<Item = &'a [u8]>,
         count: usize,
@@ -147,12 +147,12 @@ impl ExactSet {
     ///
     /// Constant time.
     pub fn planned_bytes(keys: u64, key_len: usize) -> u128 {
-        let room = match u128::from(keys) {
+        let capacity = match u128::from(keys) {
             0 => 0,
-            keys => keys.next_power_of_two().max(FIRST_ROOM as u128),
+            keys => keys.next_power_of_two().max(INITIAL_CAPACITY as u128),
         };
         let slot = size_of::<OnceLock<Arc<[u8]>>>() as u128;
-        u128::from(keys) * key_bytes(key_len) as u128 + 2 * room * slot
+        u128::from(keys) * key_bytes(key_len) as u128 + 2 * capacity * slot
     }
 
     /// The figures of the set; constant time.
@@ -177,7 +177,7 @@ impl ExactSet {
 
     /// Adds `key` when the writer's turn has come; whether it was new.
     fn add(&self, key: Arc<[u8]>) -> bool {
-        let _turn = self.turn();
+        let _lock = self.write_lock();
         // Loaded within the turn: this is the newest table, and nobody can replace it.
         let table = self.table.load();
         if table.contains(&*key) {
@@ -185,8 +185,8 @@ impl ExactSet {
         }
         let bytes = key_bytes(key.len());
         if let Err(key) = table.insert(key) {
-            let larger = table.resized((2 * table.room()).max(FIRST_ROOM));
-            // Never refused: the room is larger than the number of keys.
+            let larger = table.resized((2 * table.capacity()).max(INITIAL_CAPACITY));
+            // Never refused: the capacity is larger than the number of keys.
             let _ = larger.insert(key);
             self.table.store(Arc::new(larger));
         }
@@ -198,7 +198,7 @@ impl ExactSet {
     ///
     /// A writer that panicked leaves nothing half done: whatever readers see was published by one
     /// write to a slot or to the pointer.
-    fn turn(&self) -> MutexGuard<'_, ()> {
+    fn write_lock(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -264,9 +264,9 @@ fn short_word(bytes: &[u8]) -> u64 {
 /// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
 ///
 /// let hasher = KeyedHasher::new(HashAlgorithm::Aes128, &Secret::generate()?, &[7; 16]);
-/// let plan = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
+/// let params = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
 /// let (today, yesterday) =
-///     (BloomFilter::new(plan, hasher.clone())?, BloomFilter::new(plan, hasher)?);
+///     (BloomFilter::new(params, hasher.clone())?, BloomFilter::new(params, hasher)?);
 /// yesterday.insert(b"seen");
 ///
 /// // One hash for both filters, which have the same hasher.

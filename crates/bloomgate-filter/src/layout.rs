@@ -25,7 +25,7 @@ use crate::hash::KeyHash;
 pub(crate) const WORDS: usize = 8;
 
 /// Words that a key touches: one of each pair.
-pub(crate) const PICKS: usize = 4;
+pub(crate) const WORDS_PER_KEY: usize = 4;
 
 /// Bits that a key sets: two in each of its words.
 pub(crate) const BITS_PER_KEY: u32 = 8;
@@ -48,20 +48,20 @@ pub(crate) fn block_index(hash: KeyHash, blocks: u64) -> u64 {
 
 /// The four words that belong to the `bits` of a hash, each with the mask of its two bits.
 #[inline]
-pub(crate) fn picks(bits: u64) -> [(usize, u64); PICKS] {
+pub(crate) fn word_masks(bits: u64) -> [(usize, u64); WORDS_PER_KEY] {
     std::array::from_fn(|pair| {
         let second = (bits >> (63 - pair)) & 1;
         let position = (bits >> (54 - 11 * pair)) & 63;
         let distance = (bits >> (49 - 11 * pair)) & 31;
         let mask = (1_u64 | (2 << distance)).rotate_left(position as u32);
-        (pair + PICKS * second as usize, mask)
+        (pair + WORDS_PER_KEY * second as usize, mask)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::{bound, chi_square};
+    use crate::chi_square::{chi_square, critical_value};
     use crate::hash::{HashAlgorithm, KeyedHasher, Secret};
 
     fn hashers() -> [KeyedHasher; HashAlgorithm::ALL.len()] {
@@ -89,16 +89,16 @@ mod tests {
         for (position, distance) in [(0, 0), (63, 0), (5, 31), (40, 31)] {
             bits = (bits << 11) | (position << 5) | distance;
         }
-        let picks = picks((bits << 16) | 0xffff);
+        let word_masks = word_masks((bits << 16) | 0xffff);
         let masks = [(0, 1), (63, 0), (5, 37), (40, 8)].map(|(a, b)| (1 << a) | (1 << b));
-        assert_eq!(picks, [(0, masks[0]), (5, masks[1]), (2, masks[2]), (7, masks[3])]);
+        assert_eq!(word_masks, [(0, masks[0]), (5, masks[1]), (2, masks[2]), (7, masks[3])]);
     }
 
     #[test]
     fn every_two_bits_of_a_word_can_be_chosen() {
         let mut ways = std::collections::HashMap::new();
         for choice in 0..2048 {
-            let [(_, mask), ..] = picks(choice << 49);
+            let [(_, mask), ..] = word_masks(choice << 49);
             *ways.entry(mask).or_insert(0) += 1;
         }
         assert_eq!(ways.len(), 64 * 63 / 2);
@@ -112,8 +112,8 @@ mod tests {
     fn case_05_every_key_sets_eight_distinct_bits() {
         for hasher in hashers() {
             for key in 0..100_000_u64 {
-                let picks = picks(hasher.hash(&key.to_le_bytes()).bits);
-                for (pair, (word, mask)) in picks.into_iter().enumerate() {
+                let word_masks = word_masks(hasher.hash(&key.to_le_bytes()).bits);
+                for (pair, (word, mask)) in word_masks.into_iter().enumerate() {
                     assert_eq!((word % 4, mask.count_ones()), (pair, 2));
                 }
             }
@@ -130,7 +130,7 @@ mod tests {
                     counts[(u128::from(index) * 64 / u128::from(blocks)) as usize] += 1;
                 }
                 assert!(
-                    chi_square(&counts) < bound(64),
+                    chi_square(&counts) < critical_value(64),
                     "{} {counts:?}",
                     hasher.algorithm().name()
                 );
@@ -156,12 +156,12 @@ mod tests {
                     distances[pair][((hash.bits >> (49 - 11 * pair)) & 31) as usize] += 1;
                 }
             }
-            assert!(chi_square(&words) < bound(16), "{words:?}");
+            assert!(chi_square(&words) < critical_value(16), "{words:?}");
             for counts in &positions {
-                assert!(chi_square(counts) < bound(64), "{counts:?}");
+                assert!(chi_square(counts) < critical_value(64), "{counts:?}");
             }
             for counts in &distances {
-                assert!(chi_square(counts) < bound(32), "{counts:?}");
+                assert!(chi_square(counts) < critical_value(32), "{counts:?}");
             }
         }
     }

@@ -68,11 +68,12 @@
 //! snapshots are the same on every target and in every release; golden vectors and files in the tests
 //! hold them fast.
 
+mod alloc;
 mod bitmap;
 mod block;
 mod bloom;
 #[cfg(test)]
-mod chance;
+mod chi_square;
 mod classic;
 mod error;
 mod exact;
@@ -81,11 +82,10 @@ mod key;
 mod layout;
 mod membership;
 mod platform;
-mod room;
 pub mod sizing;
 pub mod snapshot;
+mod striped_counter;
 mod table;
-mod tally;
 
 pub use bitmap::Bitmap;
 pub use bloom::BloomFilter;

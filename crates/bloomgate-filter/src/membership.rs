@@ -12,8 +12,8 @@ use std::fmt;
 /// use bloomgate_filter::{BloomFilter, HashAlgorithm, Key, KeyedHasher, Membership, BloomParams, FalsePositiveRate, Secret};
 ///
 /// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &Secret::generate()?, &[0; 16]);
-/// let plan = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
-/// let set: Arc<dyn Membership> = Arc::new(BloomFilter::new(plan, hasher)?);
+/// let params = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
+/// let set: Arc<dyn Membership> = Arc::new(BloomFilter::new(params, hasher)?);
 /// 42_i64.with_bytes(|key| set.insert(key));
 /// assert!(42_i64.with_bytes(|key| set.contains(key)));
 /// # Ok::<(), bloomgate_filter::Error>(())

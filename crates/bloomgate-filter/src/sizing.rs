@@ -5,10 +5,10 @@
 //! The rate of the [layout](crate#the-layout) can be computed instead of approximated. Take a block
 //! that holds *j* keys, and an absent key that falls into it.
 //!
-//! In one pair of words each stored key picks one of the two words with probability ½ and sets two
+//! In one pair of words each stored key word_masks one of the two words with probability ½ and sets two
 //! different bits there, d = 1 … 32 places apart around the word. Of the 2048 equally likely choices
 //! one sets two given bits that are d < 32 apart, and two set them if d = 32. Look at the word that
-//! the absent key picks:
+//! the absent key word_masks:
 //!
 //! - One given bit stays 0 under one stored key with probability A = ½ + ½ (1 − 2/64): either the
 //!   other word was picked, or both of its bits missed. Under *j* independent keys it stays 0 with
@@ -29,7 +29,7 @@
 //! binomial is exact for one block too.) The rate of the filter is the mean of g(j)⁴ over it.
 //!
 //! The sums below use only addition, multiplication and division, which IEEE 754 fixes to the last
-//! bit: every target computes the same plan.
+//! bit: every target computes the same params.
 
 use crate::error::Error;
 use crate::layout::{BITS_PER_KEY, BLOCK_BITS, BLOCK_BYTES};
@@ -91,9 +91,9 @@ impl FalsePositiveRate {
 /// ```
 /// use bloomgate_filter::{BloomParams, FalsePositiveRate};
 ///
-/// let plan = BloomParams::new(1_000_000, FalsePositiveRate::new(0.01)?)?;
-/// assert!(plan.expected_rate(1_000_000) <= 0.01);
-/// assert!(plan.bits_per_item() < 10.2);
+/// let params = BloomParams::new(1_000_000, FalsePositiveRate::new(0.01)?)?;
+/// assert!(params.expected_rate(1_000_000) <= 0.01);
+/// assert!(params.bits_per_item() < 10.2);
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,7 +106,7 @@ pub struct BloomParams {
 impl BloomParams {
     /// The fewest blocks with which the rate of the model at `items` is at most `rate`.
     ///
-    /// No items are fine: such a plan has one block, and the filter works. Allocates nothing and
+    /// No items are fine: such a params has one block, and the filter works. Allocates nothing and
     /// takes well under a millisecond for any arguments.
     ///
     /// # Errors
@@ -140,12 +140,12 @@ impl BloomParams {
         Ok(Self { items, rate, blocks: enough })
     }
 
-    /// The plan of a stored filter, whose blocks are taken as they are.
+    /// The params of a stored filter, whose blocks are taken as they are.
     ///
     /// `None` if no filter can have them: none at all, or more bytes than one allocation may have.
     pub(crate) fn stored(items: u64, rate: FalsePositiveRate, blocks: u64) -> Option<Self> {
-        const MOST: u64 = isize::MAX as u64 / BLOCK_BYTES;
-        (1..=MOST).contains(&blocks).then_some(Self { items, rate, blocks })
+        const MAX_BLOCKS: u64 = isize::MAX as u64 / BLOCK_BYTES;
+        (1..=MAX_BLOCKS).contains(&blocks).then_some(Self { items, rate, blocks })
     }
 
     /// The number of items planned for.
@@ -173,12 +173,12 @@ impl BloomParams {
         self.blocks * BLOCK_BYTES
     }
 
-    /// The number of bits a key sets, the same in every plan.
+    /// The number of bits a key sets, the same in every params.
     pub const fn hashes(&self) -> u32 {
         BITS_PER_KEY
     }
 
-    /// Bits per planned item; for a plan of no items, the bits of its one block.
+    /// Bits per planned item; for a params of no items, the bits of its one block.
     pub fn bits_per_item(&self) -> f64 {
         self.bits() as f64 / self.items.max(1) as f64
     }

@@ -59,20 +59,20 @@ use crate::exact::ExactSet;
 use crate::hash::Secret;
 use crate::membership::Membership;
 
-mod chunks;
+mod bitmap_body;
+mod bloom_body;
+mod exact_body;
 mod file;
 mod header;
-mod keys;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use file::{inspect, load, save};
-use header::Shape;
+use header::FamilyParams;
 pub use header::{Header, MAX_POSITION_BYTES};
 use sealed::Set;
-use stream::{Body, Source};
+use stream::{BodyReader, SnapshotReader};
 
 /// A set that can be written as a snapshot.
 ///
@@ -130,8 +130,8 @@ persist!(Bloom: BloomFilter, Classic: ClassicBloom, Bitmap: Bitmap, Exact: Exact
 /// use bloomgate_filter::{ClassicBloom, ClassicParams, HashAlgorithm, KeyedHasher, FalsePositiveRate, Secret};
 ///
 /// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let plan = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
-/// let set = AnySet::Classic(ClassicBloom::new(plan, hasher)?).into_membership();
+/// let params = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
+/// let set = AnySet::Classic(ClassicBloom::new(params, hasher)?).into_membership();
 /// assert!(!set.contains(b"absent"));
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
@@ -221,10 +221,10 @@ pub fn write<W: Write>(
         return Err(Error::PositionTooLong { bytes: position.len() });
     }
     match set.as_set() {
-        Set::Bloom(filter) => words::write_bloom(filter, position, out),
-        Set::Classic(filter) => words::write_classic(filter, position, out),
-        Set::Bitmap(bitmap) => chunks::write(bitmap, position, out),
-        Set::Exact(set) => keys::write(set, position, out),
+        Set::Bloom(filter) => bloom_body::write_bloom(filter, position, out),
+        Set::Classic(filter) => bloom_body::write_classic(filter, position, out),
+        Set::Bitmap(bitmap) => bitmap_body::write(bitmap, position, out),
+        Set::Exact(set) => exact_body::write(set, position, out),
     }
 }
 
@@ -246,24 +246,24 @@ pub fn write<W: Write>(
 /// [`Error::SnapshotDamaged`] if the checksum is wrong; [`Error::SnapshotField`] for contents that no
 /// set can have; [`Error::SecretMissing`] and [`Error::SecretDiffers`]; [`Error::OutOfMemory`].
 pub fn read<R: Read>(input: R, length: u64, secret: Option<&Secret>) -> Result<Loaded, Error> {
-    let mut source = Source::new(input);
+    let mut source = SnapshotReader::new(input);
     let header = Header::read(&mut source)?;
     header.check_length(length)?;
-    let body = Body::new(source, &header);
+    let body = BodyReader::new(source, &header);
     let items = header.items();
-    let set = match &header.shape {
-        Shape::Bloom(plan, hashed_by) => {
-            let hasher = hashed_by.hasher(secret)?;
-            AnySet::Bloom(words::read_bloom(*plan, hasher, items, body)?)
+    let set = match &header.family_params {
+        FamilyParams::Bloom(params, hasher_params) => {
+            let hasher = hasher_params.hasher(secret)?;
+            AnySet::Bloom(bloom_body::read_bloom(*params, hasher, items, body)?)
         }
-        Shape::Classic(plan, hashed_by) => {
-            let hasher = hashed_by.hasher(secret)?;
-            AnySet::Classic(words::read_classic(*plan, hasher, items, body)?)
+        FamilyParams::Classic(params, hasher_params) => {
+            let hasher = hasher_params.hasher(secret)?;
+            AnySet::Classic(bloom_body::read_classic(*params, hasher, items, body)?)
         }
-        Shape::Bitmap { chunks, foreign_keys } => {
-            AnySet::Bitmap(chunks::read(*chunks, *foreign_keys, items, body)?)
+        FamilyParams::Bitmap { chunks, non_integer_keys } => {
+            AnySet::Bitmap(bitmap_body::read(*chunks, *non_integer_keys, items, body)?)
         }
-        Shape::Exact { keys } => AnySet::Exact(keys::read(*keys, items, body)?),
+        FamilyParams::Exact { keys } => AnySet::Exact(exact_body::read(*keys, items, body)?),
     };
     Ok(Loaded { header, set })
 }
@@ -276,8 +276,8 @@ pub fn read<R: Read>(input: R, length: u64, secret: Option<&Secret>) -> Result<L
 /// # Errors
 ///
 /// [`Error::NotASnapshot`], [`Error::SnapshotVersion`], [`Error::SnapshotTruncated`],
-/// [`Error::SnapshotHeaderDamaged`], [`Error::SnapshotFamily`], [`Error::SnapshotHash`],
+/// [`Error::SnapshotHeaderDamaged`], [`Error::SnapshotFamily`], [`Error::SnapshotHashAlgorithm`],
 /// [`Error::SnapshotField`] with the field that no set can have, and [`Error::Io`] if `input` fails.
 pub fn read_header<R: Read>(input: R) -> Result<Header, Error> {
-    Header::read(&mut Source::new(input))
+    Header::read(&mut SnapshotReader::new(input))
 }

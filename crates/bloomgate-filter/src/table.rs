@@ -28,18 +28,18 @@ pub(crate) struct Table<T> {
 }
 
 impl<T: Clone + Eq + Hash> Table<T> {
-    /// An empty table with room for `room` items, hashing with `hasher`.
-    pub(crate) fn new(room: usize, hasher: RandomState) -> Self {
-        let slots = (0..room.saturating_mul(2)).map(|_| OnceLock::new()).collect();
+    /// An empty table with capacity for `capacity` items, hashing with `hasher`.
+    pub(crate) fn new(capacity: usize, hasher: RandomState) -> Self {
+        let slots = (0..capacity.saturating_mul(2)).map(|_| OnceLock::new()).collect();
         Self { slots, taken: AtomicUsize::new(0), hasher }
     }
 
-    /// A table with room for `room` items, or for as many as are here if that is more, and the
+    /// A table with capacity for `capacity` items, or for as many as are here if that is more, and the
     /// items of this one.
-    pub(crate) fn resized(&self, room: usize) -> Self {
-        let table = Self::new(room.max(self.len()), self.hasher.clone());
+    pub(crate) fn resized(&self, capacity: usize) -> Self {
+        let table = Self::new(capacity.max(self.len()), self.hasher.clone());
         for item in self.items() {
-            // Never refused: there is room for all of them.
+            // Never refused: there is capacity for all of them.
             let _ = table.insert(item.clone());
         }
         table
@@ -60,7 +60,7 @@ impl<T: Clone + Eq + Hash> Table<T> {
 
     /// Adds `item`, of which the caller knows that it isn't in. Hands it back if the table is full.
     pub(crate) fn insert(&self, item: T) -> Result<(), T> {
-        if self.len() >= self.room() {
+        if self.len() >= self.capacity() {
             return Err(item);
         }
         let slots = self.probe(&item);
@@ -101,11 +101,11 @@ impl<T: Clone + Eq + Hash> Table<T> {
     }
 
     /// How many items fit.
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.slots.len() / 2
     }
 
-    /// The number of slots, twice the room.
+    /// The number of slots, twice the capacity.
     pub(crate) fn slots(&self) -> usize {
         self.slots.len()
     }

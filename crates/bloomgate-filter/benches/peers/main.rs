@@ -7,13 +7,13 @@
 
 #![expect(clippy::expect_used, reason = "a benchmark that can't begin should say why and end")]
 
-mod contenders;
+mod filters;
 mod hashes;
 mod keys;
 mod report;
 mod timing;
 
-use contenders::Contender;
+use filters::Contender;
 use keys::Keys;
 use report::{InsertRow, LookupRow, Report};
 use timing::Samples;
@@ -38,11 +38,11 @@ fn main() {
         eprintln!("{items} items: filling");
         report.inserts.extend(inserts(items));
         let keys = Keys::new(items, TURNS * PROBES);
-        let contenders = contenders::all(items);
+        let contenders = filters::all(items);
         eprintln!("{items} items: asking");
         report.lookups.extend(lookups(items, &keys, &contenders));
     }
-    report.space = contenders::space();
+    report.space = filters::space();
     report.hashes = hashes::hashes(TURNS);
     print!("{report}");
 }
@@ -91,7 +91,7 @@ fn inserts(items: usize) -> Vec<InsertRow> {
     let rounds = (10_000_000 / items).clamp(1, 10);
     let mut rows: Vec<InsertRow> = Vec::new();
     for _ in 0..rounds {
-        let mut fillers = contenders::fillers(items);
+        let mut fillers = filters::fillers(items);
         rows.resize_with(fillers.len(), InsertRow::default);
         for from in (0..items).step_by(PIECE) {
             let piece = keys::inserted(from..(from + PIECE).min(items));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::contenders::{AES, AES_BATCH, FASTBLOOM_DEFAULT, FB, LINE, SIP, XXH3, XXH3_BATCH};
+use crate::filters::{AES, AES_BATCH, FASTBLOOM_DEFAULT, FB, LINE, SIP, XXH3, XXH3_BATCH};
 use crate::timing::Samples;
 
 /// One contender with one number of keys.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::directory::{Directory, PackedPlace, Place};
+use super::directory::{Directory, Location, PackedLocation};
 use super::page::{self, PAGE_BITS, Page};
 
 /// The most ids that a chunk keeps as an array. At 4096 an array is as large as a page.
@@ -25,7 +25,7 @@ pub(super) fn split(id: u64) -> (u64, u16) {
 /// Ids by chunk. A chunk with up to [`MAX_IN_ARRAY`] ids is a sorted array, one after the other in
 /// a single allocation; a chunk with more is a page.
 ///
-/// A base is made anew to change it, except that bits are set in its pages in place. Every base
+/// A base is made anew to change it, except that bits are set in its pages in location. Every base
 /// made from it has *the same* pages, so that such a bit can't miss the new base.
 pub(super) struct Base {
     directory: Directory,
@@ -45,7 +45,7 @@ pub(super) enum Chunk<'a> {
 impl Base {
     /// A base of `ids`, which are strictly ascending.
     pub(super) fn from_ids(ids: &[u64]) -> Self {
-        let mut builder = Builder::with_room_for(0, ids.len(), 0);
+        let mut builder = BaseBuilder::with_capacity(0, ids.len(), 0);
         for of_chunk in ids.chunk_by(|a, b| split(*a).0 == split(*b).0) {
             let start = builder.arrays.len();
             builder.arrays.extend(of_chunk.iter().map(|&id| split(id).1));
@@ -57,19 +57,19 @@ impl Base {
     /// The ids of chunk `number`, if it has any.
     #[inline]
     pub(super) fn chunk(&self, number: u64) -> Option<Chunk<'_>> {
-        self.directory.get(number).map(|place| self.at(place))
+        self.directory.get(number).map(|location| self.at(location))
     }
 
     /// Every chunk in ascending order of the numbers.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (u64, Chunk<'_>)> {
-        self.directory.iter().map(|(number, place)| (number, self.at(place)))
+        self.directory.iter().map(|(number, location)| (number, self.at(location)))
     }
 
     #[inline]
-    fn at(&self, place: Place) -> Chunk<'_> {
-        match place {
-            Place::Page(index) => Chunk::Page(&self.pages[index]),
-            Place::Array { start, len } => Chunk::Array(&self.arrays[start..start + len]),
+    fn at(&self, location: Location) -> Chunk<'_> {
+        match location {
+            Location::Page(index) => Chunk::Page(&self.pages[index]),
+            Location::Array { start, len } => Chunk::Array(&self.arrays[start..start + len]),
         }
     }
 
@@ -78,7 +78,7 @@ impl Base {
     /// The pages of this base are in the new one too and get the bits of `other` at once. Pages of
     /// `other` are copied: what is inserted into `other` later does not belong here.
     pub(super) fn union(&self, other: &Base) -> (Base, u64) {
-        let mut builder = Builder::with_room_for(
+        let mut builder = BaseBuilder::with_capacity(
             self.chunks.max(other.chunks),
             self.arrays.len() + other.arrays.len(),
             self.pages.len() + other.pages.len(),
@@ -107,12 +107,12 @@ impl Base {
     }
 
     /// How many ids the overlay may hold before it is merged into this base.
-    pub(super) fn overlay_room(&self) -> usize {
+    pub(super) fn overlay_capacity(&self) -> usize {
         ((self.arrays.len() + self.chunks) / BASE_PER_OVERLAY).max(MIN_OVERLAY)
     }
 
     /// Places for ids: the bits of pages and the entries of arrays.
-    pub(super) fn places(&self) -> u64 {
+    pub(super) fn slots(&self) -> u64 {
         self.pages.len() as u64 * PAGE_BITS + self.arrays.len() as u64
     }
 
@@ -127,14 +127,14 @@ impl Base {
 
 /// Puts a base together from chunks in strictly ascending order.
 #[derive(Default)]
-pub(super) struct Builder {
-    chunks: Vec<(u64, PackedPlace)>,
+pub(super) struct BaseBuilder {
+    chunks: Vec<(u64, PackedLocation)>,
     arrays: Vec<u16>,
     pages: Vec<Arc<Page>>,
 }
 
-impl Builder {
-    fn with_room_for(chunks: usize, in_arrays: usize, pages: usize) -> Self {
+impl BaseBuilder {
+    fn with_capacity(chunks: usize, in_arrays: usize, pages: usize) -> Self {
         Self {
             chunks: Vec::with_capacity(chunks),
             arrays: Vec::with_capacity(in_arrays),
@@ -151,7 +151,7 @@ impl Builder {
 
     /// Adds a chunk of this page.
     pub(super) fn push_page(&mut self, number: u64, page: Arc<Page>) {
-        self.push(number, Place::Page(self.pages.len()));
+        self.push(number, Location::Page(self.pages.len()));
         self.pages.push(page);
     }
 
@@ -159,7 +159,7 @@ impl Builder {
     fn close_array(&mut self, number: u64, start: usize) {
         let len = self.arrays.len() - start;
         if len <= MAX_IN_ARRAY {
-            self.push(number, Place::Array { start, len });
+            self.push(number, Location::Array { start, len });
         } else {
             let page = Page::from_positions(&self.arrays[start..]);
             self.arrays.truncate(start);
@@ -216,8 +216,8 @@ impl Builder {
         }
     }
 
-    fn push(&mut self, number: u64, place: Place) {
-        self.chunks.push((number, PackedPlace::pack(place)));
+    fn push(&mut self, number: u64, location: Location) {
+        self.chunks.push((number, PackedLocation::pack(location)));
     }
 
     /// The base.

@@ -19,19 +19,19 @@ pub(super) struct Overlay {
 }
 
 impl Overlay {
-    /// An empty overlay with room for `room` ids, hashing with `hasher`.
-    pub(super) fn new(room: usize, hasher: RandomState) -> Self {
+    /// An empty overlay with capacity for `capacity` ids, hashing with `hasher`.
+    pub(super) fn new(capacity: usize, hasher: RandomState) -> Self {
         Self {
-            slots: (0..room.saturating_mul(2)).map(|_| AtomicU64::new(0)).collect(),
+            slots: (0..capacity.saturating_mul(2)).map(|_| AtomicU64::new(0)).collect(),
             zero: AtomicBool::new(false),
             taken: AtomicUsize::new(0),
             hasher,
         }
     }
 
-    /// An overlay with room for `room` ids and the ids of this one, which must be no more.
-    pub(super) fn resized(&self, room: usize) -> Self {
-        let overlay = Self::new(room, self.hasher.clone());
+    /// An overlay with capacity for `capacity` ids and the ids of this one, which must be no more.
+    pub(super) fn resized(&self, capacity: usize) -> Self {
+        let overlay = Self::new(capacity, self.hasher.clone());
         for id in self.ids() {
             overlay.insert(id);
         }
@@ -56,9 +56,9 @@ impl Overlay {
         met.take_while(|&taken| taken != 0).any(|taken| taken == id)
     }
 
-    /// Adds `id`, of which the caller knows that it isn't in. `false` if there is no room.
+    /// Adds `id`, of which the caller knows that it isn't in. `false` if there is no capacity.
     pub(super) fn insert(&self, id: u64) -> bool {
-        if self.len() >= self.room() {
+        if self.len() >= self.capacity() {
             return false;
         }
         if id == 0 {
@@ -96,11 +96,11 @@ impl Overlay {
     }
 
     /// How many ids fit.
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn capacity(&self) -> usize {
         self.slots.len() / 2
     }
 
-    /// The number of slots, twice the room.
+    /// The number of slots, twice the capacity.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -138,9 +138,12 @@ mod tests {
             assert!(small.insert(id));
         }
         assert!(!small.insert(8));
-        for room in [3, 4, 50] {
-            let resized = small.resized(room);
-            assert_eq!((resized.len(), resized.room(), resized.slots()), (3, room, 2 * room));
+        for capacity in [3, 4, 50] {
+            let resized = small.resized(capacity);
+            assert_eq!(
+                (resized.len(), resized.capacity(), resized.slots()),
+                (3, capacity, 2 * capacity)
+            );
             assert!([0, 7, u64::MAX].iter().all(|&id| resized.contains(id)));
             assert!(!resized.contains(8));
         }

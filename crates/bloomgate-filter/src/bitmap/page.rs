@@ -25,7 +25,7 @@ impl Page {
     pub(super) fn from_positions(positions: &[u16]) -> Self {
         let mut words = [0; PAGE_WORDS];
         for &position in positions {
-            let (word, mask) = place(position);
+            let (word, mask) = word_and_mask(position);
             words[word] |= mask;
         }
         Self::from_words(&words)
@@ -34,14 +34,14 @@ impl Page {
     /// Sets the bit at `position`; whether it was 0 before.
     #[inline]
     pub(super) fn insert(&self, position: u16) -> bool {
-        let (word, mask) = place(position);
+        let (word, mask) = word_and_mask(position);
         self.0[word].fetch_or(mask, Ordering::Release) & mask == 0
     }
 
     /// Whether the bit at `position` is set.
     #[inline]
     pub(super) fn contains(&self, position: u16) -> bool {
-        let (word, mask) = place(position);
+        let (word, mask) = word_and_mask(position);
         self.0[word].load(Ordering::Acquire) & mask != 0
     }
 
@@ -60,7 +60,7 @@ impl Page {
 
 /// The word of a position and the mask of its bit.
 #[inline]
-fn place(position: u16) -> (usize, u64) {
+fn word_and_mask(position: u16) -> (usize, u64) {
     (usize::from(position >> 6), 1 << (position & 63))
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::base::{Base, Chunk, split};
 use super::overlay::Overlay;
 
-/// The least room that an overlay is made with.
-const FIRST_ROOM: usize = 16;
+/// The least capacity that an overlay is made with.
+const INITIAL_CAPACITY: usize = 16;
 
 /// How much larger each overlay is than the one before it.
 const GROWTH: usize = 4;
@@ -56,13 +56,13 @@ impl State {
         self.overlay.insert(id)
     }
 
-    /// A state with the same ids and room for one more in its overlay: a larger one, or an empty
+    /// A state with the same ids and capacity for one more in its overlay: a larger one, or an empty
     /// one after its ids went into a new base. Only for the writer whose turn it is.
-    pub(super) fn with_room(&self) -> Self {
-        let most = self.base.overlay_room();
-        let room = self.overlay.room();
-        if room < most {
-            let overlay = self.overlay.resized((GROWTH * room).clamp(FIRST_ROOM, most));
+    pub(super) fn with_free_slot(&self) -> Self {
+        let most = self.base.overlay_capacity();
+        let capacity = self.overlay.capacity();
+        if capacity < most {
+            let overlay = self.overlay.resized((GROWTH * capacity).clamp(INITIAL_CAPACITY, most));
             Self { base: Arc::clone(&self.base), overlay }
         } else {
             self.compacted()
@@ -98,8 +98,8 @@ impl State {
     }
 
     /// Places for ids: bits of pages, entries of arrays and slots of the overlay.
-    pub(super) fn places(&self) -> u64 {
-        self.base.places() + self.overlay.slots() as u64
+    pub(super) fn slots(&self) -> u64 {
+        self.base.slots() + self.overlay.slots() as u64
     }
 
     /// Bytes on the heap, this state included; constant time.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::stored::{BitmapBuilder, StoredChunk};
+use super::snapshot_view::{BitmapBuilder, ChunkView};
 use super::*;
 use crate::membership::{Family, Membership};
 
@@ -27,15 +27,15 @@ const CORNERS: [u64; 10] = [
 ];
 
 /// The ids of a capture, in the order in which it gives them.
-fn captured(bitmap: &Bitmap) -> Vec<u64> {
+fn snapshot_ids(bitmap: &Bitmap) -> Vec<u64> {
     let mut ids = Vec::new();
-    for (chunk, stored) in bitmap.capture().chunks() {
+    for (chunk, stored) in bitmap.snapshot_view().chunks() {
         let first = chunk << 16;
         match stored {
-            StoredChunk::Array(positions) => {
+            ChunkView::Array(positions) => {
                 ids.extend(positions.iter().map(|&position| first | u64::from(position)));
             }
-            StoredChunk::Page(words) => {
+            ChunkView::Page(words) => {
                 for (word, mut bits) in (0..).zip(*words) {
                     while bits != 0 {
                         ids.push(first | word << 6 | u64::from(bits.trailing_zeros()));
@@ -122,7 +122,7 @@ fn ranges_of_every_length_hold_just_their_ids() {
         }
         let mut expected: Vec<_> = (0..most).map(|n| first.wrapping_add(n)).collect();
         expected.sort_unstable();
-        assert_eq!(captured(&bitmap), expected);
+        assert_eq!(snapshot_ids(&bitmap), expected);
     }
 }
 
@@ -132,12 +132,12 @@ fn an_array_becomes_a_page_beyond_4096_ids_and_loses_none() {
     for (count, page) in [(4095, false), (4096, false), (4097, true), (4098, true)] {
         // Every third id, so that a page isn't full.
         let bitmap = of((0..count).map(|n| n * 3));
-        let chunks: Vec<_> = bitmap.capture().chunks().map(|(number, _)| number).collect();
+        let chunks: Vec<_> = bitmap.snapshot_view().chunks().map(|(number, _)| number).collect();
         assert_eq!(chunks, [0]);
-        let stored = bitmap.capture();
-        let is_page = stored.chunks().all(|(_, chunk)| matches!(chunk, StoredChunk::Page(_)));
+        let stored = bitmap.snapshot_view();
+        let is_page = stored.chunks().all(|(_, chunk)| matches!(chunk, ChunkView::Page(_)));
         assert_eq!(is_page, page, "{count}");
-        assert_eq!(captured(&bitmap), (0..count).map(|n| n * 3).collect::<Vec<_>>());
+        assert_eq!(snapshot_ids(&bitmap), (0..count).map(|n| n * 3).collect::<Vec<_>>());
         assert!((0..count * 3).all(|id| bitmap.contains_id(id) == (id % 3 == 0)));
         let places = if page { 65_536.0 } else { count as f64 };
         assert_eq!(bitmap.stats().fill_ratio, count as f64 / places);
@@ -180,11 +180,11 @@ fn an_old_state_without_the_page_defers_to_the_new_one() {
     bitmap.insert_id(4_096);
     bitmap.compact();
     assert_eq!(old.insert_in_place(5_000), None);
-    assert!(bitmap.add_in_turn(5_000));
+    assert!(bitmap.add_under_lock(5_000));
     assert!(bitmap.contains_id(5_000) && !old.contains(5_000));
     // Nothing waits in the overlay: it went into the page.
-    assert_eq!(captured(&bitmap).last(), Some(&5_000));
-    assert!(!bitmap.add_in_turn(5_000));
+    assert_eq!(snapshot_ids(&bitmap).last(), Some(&5_000));
+    assert!(!bitmap.add_under_lock(5_000));
 }
 
 #[test]
@@ -221,15 +221,16 @@ fn a_union_holds_the_ids_of_both_whatever_they_are_stored_in() {
     };
     for left in 0..4 {
         for (right, other) in sides(900).iter().enumerate() {
-            let (own, others) = (&sides(100)[left], captured(other));
-            let expected: BTreeSet<_> = captured(own).into_iter().chain(others.clone()).collect();
+            let (own, others) = (&sides(100)[left], snapshot_ids(other));
+            let expected: BTreeSet<_> =
+                snapshot_ids(own).into_iter().chain(others.clone()).collect();
             own.merge(other);
             assert_eq!(own.len(), expected.len() as u64, "{left} {right}");
             assert!(expected.iter().all(|&id| own.contains_id(id)), "{left} {right}");
-            assert_eq!(captured(own), expected.into_iter().collect::<Vec<_>>());
+            assert_eq!(snapshot_ids(own), expected.into_iter().collect::<Vec<_>>());
             // The other set is as it was, and the two don't share pages.
             own.insert_id(60_000);
-            assert_eq!(captured(other), others);
+            assert_eq!(snapshot_ids(other), others);
             assert_eq!(other.len(), others.len() as u64);
         }
     }
@@ -241,18 +242,18 @@ fn a_set_merged_into_itself_is_unchanged() {
     let bitmap = of((0..6_000).chain([u64::MAX]));
     bitmap.merge(&bitmap);
     assert_eq!(bitmap.len(), 6_001);
-    assert_eq!(captured(&bitmap), (0..6_000).chain([u64::MAX]).collect::<Vec<_>>());
+    assert_eq!(snapshot_ids(&bitmap), (0..6_000).chain([u64::MAX]).collect::<Vec<_>>());
 }
 
 #[test]
-fn once_a_foreign_key_was_inserted_no_foreign_key_is_denied() {
+fn every_non_integer_key_is_reported_present_after_one_was_inserted() {
     let foreign: [&[u8]; 4] = [b"", b"1234567", b"123456789", &[0; 16]];
     for key in foreign {
         let bitmap = of([5]);
         assert!(foreign.iter().all(|key| !bitmap.contains(key)));
         assert!(bitmap.insert(key));
         assert!(!bitmap.insert(key));
-        assert!(bitmap.has_foreign_keys() && foreign.iter().all(|key| bitmap.contains(key)));
+        assert!(bitmap.has_non_integer_keys() && foreign.iter().all(|key| bitmap.contains(key)));
         // Integers stay exact.
         assert!(bitmap.contains_id(5) && !bitmap.contains_id(6));
         assert_eq!((bitmap.len(), bitmap.stats().items), (1, 3));
@@ -353,9 +354,11 @@ fn case_10_chunks_that_no_bitmap_can_have_are_refused() {
     assert!(!builder.push_array(u64::MAX, &[1]));
     let bitmap = builder.finish(0, false);
     assert_eq!(bitmap.len(), 4_096 + 4_097 + 1);
-    assert_eq!(captured(&bitmap).len(), 4_096 + 4_097 + 1);
+    assert_eq!(snapshot_ids(&bitmap).len(), 4_096 + 4_097 + 1);
     assert!(
-        bitmap.contains_id(u64::MAX) && bitmap.contains_id(5 << 16) && !bitmap.has_foreign_keys()
+        bitmap.contains_id(u64::MAX)
+            && bitmap.contains_id(5 << 16)
+            && !bitmap.has_non_integer_keys()
     );
 }
 
@@ -406,7 +409,7 @@ fn race(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
     });
     assert!((0..THREADS * each).all(|n| bitmap.contains_id(id(n))));
     assert_eq!(bitmap.len(), before + THREADS * each);
-    assert_eq!(captured(bitmap).len() as u64, bitmap.len());
+    assert_eq!(snapshot_ids(bitmap).len() as u64, bitmap.len());
 }
 
 #[test]
@@ -456,8 +459,8 @@ fn case_11_what_was_announced_is_contained_while_others_are_merged_in() {
         done.store(true, Ordering::Release);
     });
     bitmap.merge(&other);
-    assert_eq!(captured(&bitmap).len() as u64, bitmap.len());
-    assert_eq!(captured(&other).len() as u64, other.len());
+    assert_eq!(snapshot_ids(&bitmap).len() as u64, bitmap.len());
+    assert_eq!(snapshot_ids(&other).len() as u64, other.len());
     assert_eq!(bitmap.len(), 4_097 + 5 + each);
 }
 
@@ -479,14 +482,14 @@ fn case_11_of_threads_that_insert_the_same_id_exactly_one_is_told_it_is_new() {
     assert_eq!(told.iter().sum::<u64>(), ids.len() as u64);
     assert_eq!(bitmap.len(), ids.len() as u64);
     assert_eq!(bitmap.stats().items, THREADS * ids.len() as u64);
-    assert_eq!(captured(&bitmap), ids);
+    assert_eq!(snapshot_ids(&bitmap), ids);
 }
 
 #[test]
 fn neither_readers_nor_inserts_into_pages_wait_for_a_writer() {
     let bitmap = Arc::new(paged());
     bitmap.insert_id(1 << 30);
-    let turn = bitmap.turn();
+    let lock = bitmap.write_lock();
     let reader = Arc::clone(&bitmap);
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
@@ -502,7 +505,7 @@ fn neither_readers_nor_inserts_into_pages_wait_for_a_writer() {
     let (answers, len, items) = receive.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(answers, [true, true, false, true, true, false]);
     assert_eq!((len, items), (4_099, 4_100));
-    drop(turn);
+    drop(lock);
 }
 
 #[test]
@@ -510,7 +513,7 @@ fn a_writer_that_panicked_blocks_nobody() {
     let bitmap = Bitmap::new();
     let panicked = thread::scope(|scope| {
         let work = || {
-            let _turn = bitmap.turn();
+            let _lock = bitmap.write_lock();
             panic!("as planned");
         };
         scope.spawn(work).join().is_err()
@@ -554,13 +557,13 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn stored_and_loaded(bitmap: &Bitmap) -> Bitmap {
     let mut builder = BitmapBuilder::default();
-    for (number, chunk) in bitmap.capture().chunks() {
+    for (number, chunk) in bitmap.snapshot_view().chunks() {
         assert!(match chunk {
-            StoredChunk::Array(positions) => builder.push_array(number, positions),
-            StoredChunk::Page(words) => builder.push_page(number, &words),
+            ChunkView::Array(positions) => builder.push_array(number, positions),
+            ChunkView::Page(words) => builder.push_page(number, &words),
         });
     }
-    builder.finish(bitmap.stats().items, bitmap.has_foreign_keys())
+    builder.finish(bitmap.stats().items, bitmap.has_non_integer_keys())
 }
 
 proptest! {
@@ -610,6 +613,6 @@ proptest! {
         let mut answers = Vec::new();
         bitmap.contains_many(&probes.iter().map(|id| id.to_le_bytes()).collect::<Vec<_>>(), &mut answers);
         prop_assert_eq!(answers, probes.iter().map(|id| model.contains(id)).collect::<Vec<_>>());
-        prop_assert_eq!(captured(&bitmap), model.into_iter().collect::<Vec<_>>());
+        prop_assert_eq!(snapshot_ids(&bitmap), model.into_iter().collect::<Vec<_>>());
     }
 }

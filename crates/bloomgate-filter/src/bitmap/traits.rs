@@ -41,7 +41,7 @@ impl fmt::Debug for Bitmap {
     /// The figures; the ids stay out of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bitmap")
-            .field("foreign_keys", &self.has_foreign_keys())
+            .field("non_integer_keys", &self.has_non_integer_keys())
             .field("stats", &self.stats())
             .finish_non_exhaustive()
     }

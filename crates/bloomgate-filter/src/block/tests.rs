@@ -33,7 +33,9 @@ fn explore(check: impl Fn() + Send + Sync + 'static) {
 
 #[test]
 fn the_keys_of_the_model_meet_in_every_word() {
-    for ((word, mask), (other_word, other_mask)) in picks(ONE).into_iter().zip(picks(OTHER)) {
+    for ((word, mask), (other_word, other_mask)) in
+        word_masks(ONE).into_iter().zip(word_masks(OTHER))
+    {
         assert_eq!(word, other_word);
         assert_eq!((mask & other_mask).count_ones(), 1);
     }

@@ -4,7 +4,7 @@ use super::{Block, BloomFilter, prefetch};
 
 /// Keys that are ahead of the one being tested: enough to hide the way to main memory behind the
 /// work on the others, few enough for the lines to wait in the nearest cache.
-const AHEAD: usize = 32;
+const PREFETCH_DISTANCE: usize = 32;
 
 impl BloomFilter {
     /// [`contains`](BloomFilter::contains) for each of `keys`: `answers` is emptied and then holds
@@ -27,33 +27,33 @@ impl BloomFilter {
     pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K], answers: &mut Vec<bool>) {
         answers.clear();
         answers.reserve(keys.len());
-        self.each_chunk(keys, |places| self.probe.contains_each(places, answers));
+        self.each_chunk(keys, |lookups| self.probe.contains_each(lookups, answers));
     }
 
     /// [`insert`](BloomFilter::insert) for each of `keys`.
     pub fn insert_many<K: AsRef<[u8]>>(&self, keys: &[K]) {
         self.inserts.add(keys.len() as u64);
-        self.each_chunk(keys, |places| {
-            for (block, bits) in places {
+        self.each_chunk(keys, |lookups| {
+            for (block, bits) in lookups {
                 block.set(*bits);
             }
         });
     }
 
-    /// Calls `work` with the places of `keys`, some at a time and in their order. The blocks of the
+    /// Calls `work` with the lookups of `keys`, some at a time and in their order. The blocks of the
     /// next ones have been asked for before.
     fn each_chunk<K: AsRef<[u8]>>(&self, keys: &[K], mut work: impl FnMut(&[(&Block, u64)])) {
-        let nowhere = (&self.blocks[0], 0);
-        let (mut one, mut other) = ([nowhere; AHEAD], [nowhere; AHEAD]);
+        let unused = (&self.blocks[0], 0);
+        let (mut one, mut other) = ([unused; PREFETCH_DISTANCE], [unused; PREFETCH_DISTANCE]);
         let (mut current, mut next) = (&mut one, &mut other);
         let mut filled = 0;
-        for chunk in keys.chunks(AHEAD) {
-            let mut places = next.iter_mut();
+        for chunk in keys.chunks(PREFETCH_DISTANCE) {
+            let mut lookups = next.iter_mut();
             self.hasher.hash_each(chunk, |hash| {
                 let block = self.block(hash);
                 prefetch(block);
-                if let Some(place) = places.next() {
-                    *place = (block, hash.bits);
+                if let Some(lookup) = lookups.next() {
+                    *lookup = (block, hash.bits);
                 }
             });
             work(&current[..filled]);

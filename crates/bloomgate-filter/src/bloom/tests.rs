@@ -16,12 +16,12 @@ fn hasher(hash: HashAlgorithm, secret: u8, nonce: u8) -> KeyedHasher {
     KeyedHasher::new(hash, &Secret::new(&[secret; 32]).unwrap(), &[nonce; 16])
 }
 
-fn plan(items: u64, rate: f64) -> BloomParams {
+fn params(items: u64, rate: f64) -> BloomParams {
     BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
 fn filter(items: u64, rate: f64, hash: HashAlgorithm) -> BloomFilter {
-    BloomFilter::new(plan(items, rate), hasher(hash, 1, 2)).unwrap()
+    BloomFilter::new(params(items, rate), hasher(hash, 1, 2)).unwrap()
 }
 
 /// The bits that are really set, by looking at all of them.
@@ -71,13 +71,13 @@ fn the_model_predicts_the_measured_rate() {
         for (planned, inserted) in [(2_000, 2_000), (2_000, 4_000), (60, 60), (20, 30)] {
             let (mut passed, mut expected) = (0, 0.0);
             for secret in 0..4 {
-                let plan = plan(planned, 0.05);
-                let filter = BloomFilter::new(plan, hasher(hash, secret, 0)).unwrap();
+                let params = params(planned, 0.05);
+                let filter = BloomFilter::new(params, hasher(hash, secret, 0)).unwrap();
                 for n in 0..inserted {
                     filter.insert(&u64::to_le_bytes(n));
                 }
                 passed += passing(&filter, (inserted..inserted + PROBES / 4).map(u64::to_le_bytes));
-                expected += plan.expected_rate(inserted) * (PROBES / 4) as f64;
+                expected += params.expected_rate(inserted) * (PROBES / 4) as f64;
             }
             // Small filters differ from one another by more than the probes' own chance does.
             let slack = 5.0 * expected.sqrt() + expected * 1.2 / (inserted as f64).sqrt();
@@ -134,21 +134,21 @@ fn case_11_sixteen_threads_lose_no_bits() {
     assert_eq!(passing(&filter, (0..16 * EACH).map(u64::to_le_bytes)), 16 * EACH);
     let stats = filter.stats();
     assert_eq!(stats.items, 16 * EACH);
-    assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
+    assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.params().bits() as f64);
 }
 
 #[test]
 fn memory_that_is_not_there_is_an_error() {
-    let plan = plan(1 << 58, 0.5);
-    let error = BloomFilter::new(plan, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
-    assert_eq!(error, Error::OutOfMemory { bytes: plan.bytes() });
+    let params = params(1 << 58, 0.5);
+    let error = BloomFilter::new(params, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
+    assert_eq!(error, Error::OutOfMemory { bytes: params.bytes() });
 }
 
 #[test]
 fn blocks_are_cache_lines() {
     assert_eq!((size_of::<Block>(), align_of::<Block>()), (64, 64));
     let filter = filter(1_000, 0.01, HashAlgorithm::Xxh3);
-    assert_eq!(size_of_val(&*filter.blocks) as u64, filter.plan().bytes());
+    assert_eq!(size_of_val(&*filter.blocks) as u64, filter.params().bytes());
 }
 
 #[test]
@@ -189,9 +189,9 @@ fn case_11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() 
 #[test]
 fn a_large_filter_is_judged_by_a_sample() {
     let filter = filter(3_000_000, 0.01, HashAlgorithm::Xxh3);
-    assert!(filter.blocks.len() < SAMPLE, "{}", filter.blocks.len());
+    assert!(filter.blocks.len() < MAX_SAMPLED_BLOCKS, "{}", filter.blocks.len());
     let filter = self::filter(3_000_000, 0.0001, HashAlgorithm::Xxh3);
-    assert!(filter.blocks.len() > SAMPLE, "{}", filter.blocks.len());
+    assert!(filter.blocks.len() > MAX_SAMPLED_BLOCKS, "{}", filter.blocks.len());
     let mut inserted = 0_u64;
     let mut before = filter.stats();
     for target in [10, 1_000, 100_000, 1_000_000] {
@@ -203,7 +203,7 @@ fn a_large_filter_is_judged_by_a_sample() {
         before = stats;
         let distinct = stats.distinct.unwrap() as f64;
         // Five deviations of a sample that holds this share of the keys.
-        let share = SAMPLE as f64 / filter.blocks.len() as f64;
+        let share = MAX_SAMPLED_BLOCKS as f64 / filter.blocks.len() as f64;
         let deviation = ((1.0 - share) / (target as f64 * share)).sqrt() + 0.001;
         assert!((distinct / target as f64 - 1.0).abs() < 5.0 * deviation, "{distinct} {target}");
     }
@@ -229,14 +229,14 @@ fn a_filter_of_another_kind_is_not_merged_and_nothing_changes() {
     let target = filter(1_000, 0.01, HashAlgorithm::Xxh3);
     target.insert(b"before");
     let (bits, stats) = (words(&target), target.stats());
-    for (plan, hasher, field) in [
-        (plan(1_001, 0.01), hasher(HashAlgorithm::Xxh3, 1, 2), "plan"),
-        (plan(1_000, 0.02), hasher(HashAlgorithm::Xxh3, 1, 2), "plan"),
-        (plan(1_000, 0.01), hasher(HashAlgorithm::Aes128, 1, 2), "hasher"),
-        (plan(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 9, 2), "hasher"),
-        (plan(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 1, 9), "hasher"),
+    for (params, hasher, field) in [
+        (params(1_001, 0.01), hasher(HashAlgorithm::Xxh3, 1, 2), "params"),
+        (params(1_000, 0.02), hasher(HashAlgorithm::Xxh3, 1, 2), "params"),
+        (params(1_000, 0.01), hasher(HashAlgorithm::Aes128, 1, 2), "hasher"),
+        (params(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 9, 2), "hasher"),
+        (params(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 1, 9), "hasher"),
     ] {
-        let other = BloomFilter::new(plan, hasher).unwrap();
+        let other = BloomFilter::new(params, hasher).unwrap();
         other.insert(b"stranger");
         assert_eq!(target.merge(&other), Err(Error::Mismatch { field }));
         assert_eq!((words(&target), target.stats()), (bits.clone(), stats));
@@ -287,7 +287,7 @@ proptest! {
         prop_assert!(keys.iter().all(|key| filter.contains_hash(filter.hash(key))));
         let stats = filter.stats();
         prop_assert_eq!(stats.items, keys.len() as u64);
-        prop_assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
+        prop_assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.params().bits() as f64);
         prop_assert!((0.0..=1.0).contains(&stats.current_false_positive_rate));
     }
 }

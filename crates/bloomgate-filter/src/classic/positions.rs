@@ -13,14 +13,14 @@ mod tests;
 pub(super) fn positions(hash: KeyHash, bits: u64, hashes: u32) -> impl Iterator<Item = u64> {
     // Odd, so that the states of one key are all different, and with them the outputs.
     let step = hash.bits | 1;
-    let first = below(mix(hash.block), bits);
+    let first = map_to_range(mix(hash.block), bits);
     (0..u64::from(hashes)).map(move |i| match i {
         0 => first,
         1 => {
-            let other = below(mix(hash.block.wrapping_add(step)), bits - 1);
+            let other = map_to_range(mix(hash.block.wrapping_add(step)), bits - 1);
             other + u64::from(other >= first)
         }
-        _ => below(mix(hash.block.wrapping_add(step.wrapping_mul(i))), bits),
+        _ => map_to_range(mix(hash.block.wrapping_add(step.wrapping_mul(i))), bits),
     })
 }
 
@@ -35,6 +35,6 @@ fn mix(z: u64) -> u64 {
 
 /// Maps a uniform `x` onto `0..limit` (see [`block_index`](crate::layout::block_index)).
 #[inline]
-fn below(x: u64, limit: u64) -> u64 {
+fn map_to_range(x: u64, limit: u64) -> u64 {
     ((u128::from(x) * u128::from(limit)) >> 64) as u64
 }

@@ -15,18 +15,18 @@ fn hasher(hash: HashAlgorithm, secret: u8, nonce: u8) -> KeyedHasher {
     KeyedHasher::new(hash, &Secret::new(&[secret; 32]).unwrap(), &[nonce; 16])
 }
 
-fn plan(items: u64, rate: f64) -> ClassicParams {
+fn params(items: u64, rate: f64) -> ClassicParams {
     ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
 fn filter(items: u64, rate: f64, hash: HashAlgorithm) -> ClassicBloom {
-    ClassicBloom::new(plan(items, rate), hasher(hash, 1, 2)).unwrap()
+    ClassicBloom::new(params(items, rate), hasher(hash, 1, 2)).unwrap()
 }
 
 /// The share of bits that are really set, by looking at all of them.
 fn true_fill(filter: &ClassicBloom) -> f64 {
     let set: u64 = filter.words().map(|word| u64::from(word.count_ones())).sum();
-    set as f64 / filter.plan().bits() as f64
+    set as f64 / filter.params().bits() as f64
 }
 
 /// How many of `probes` pass.
@@ -51,7 +51,7 @@ fn case_01_a_filter_for_no_items_works() {
 
 #[test]
 #[ignore = "forty million probes: seconds in release, a minute in debug"]
-fn deep_c04_the_classic_filter_keeps_a_rate_of_one_in_a_million() {
+fn deep_case_04_the_classic_filter_keeps_a_rate_of_one_in_a_million() {
     const PROBES: u64 = 20_000_000;
     for hash in HASHES {
         let filter = filter(100_000, 1e-6, hash);
@@ -76,7 +76,7 @@ fn case_05_a_filter_of_one_key_knows_only_that_key() {
 fn case_06_a_filter_with_every_bit_set_says_so() {
     // 96 bits: the last word has spare bits, which must not count as unset.
     let filter = filter(10, 0.01, HashAlgorithm::Xxh3);
-    assert_eq!(filter.plan().bits(), 96);
+    assert_eq!(filter.params().bits(), 96);
     for n in 0..2_000_u64 {
         filter.insert(&n.to_le_bytes());
     }
@@ -89,12 +89,12 @@ fn case_06_a_filter_with_every_bit_set_says_so() {
 
 #[test]
 fn case_06_the_sample_of_a_large_filter_tells_its_fill() {
-    let plan = plan(1_000_000, 0.01);
+    let params = params(1_000_000, 0.01);
     // One word in ten is looked at.
-    let step = plan.words().div_ceil(MAX_COUNTED as u64);
-    assert_eq!((step, plan.words().div_ceil(step)), (10, 14_977));
+    let step = params.words().div_ceil(MAX_SAMPLED_WORDS as u64);
+    assert_eq!((step, params.words().div_ceil(step)), (10, 14_977));
 
-    let filter = ClassicBloom::new(plan, hasher(HashAlgorithm::Xxh3, 1, 2)).unwrap();
+    let filter = ClassicBloom::new(params, hasher(HashAlgorithm::Xxh3, 1, 2)).unwrap();
     let mut before = 0.0;
     for step in 0..4_u64 {
         for n in step * 20_000..(step + 1) * 20_000 {
@@ -108,7 +108,7 @@ fn case_06_the_sample_of_a_large_filter_tells_its_fill() {
     for word in &filter.words {
         word.store(u64::MAX, Ordering::Relaxed);
     }
-    filter.words[plan.words() as usize - 1].store(u64::MAX >> 29, Ordering::Relaxed);
+    filter.words[params.words() as usize - 1].store(u64::MAX >> 29, Ordering::Relaxed);
     assert_eq!((filter.stats().fill_ratio, filter.stats().distinct), (1.0, None));
 }
 
@@ -187,14 +187,14 @@ fn filters_that_differ_are_not_merged() {
         let target = filter(100, 0.01, hash);
         target.insert(b"a");
         let (words, figures) = (target.words().collect::<Vec<_>>(), target.stats());
-        for (plan, hasher, field) in [
-            (plan(101, 0.01), hasher(hash, 1, 2), "plan"),
-            (plan(100, 0.001), hasher(hash, 1, 2), "plan"),
-            (plan(100, 0.01), hasher(other_hash, 1, 2), "hasher"),
-            (plan(100, 0.01), hasher(hash, 9, 2), "hasher"),
-            (plan(100, 0.01), hasher(hash, 1, 9), "hasher"),
+        for (params, hasher, field) in [
+            (params(101, 0.01), hasher(hash, 1, 2), "params"),
+            (params(100, 0.001), hasher(hash, 1, 2), "params"),
+            (params(100, 0.01), hasher(other_hash, 1, 2), "hasher"),
+            (params(100, 0.01), hasher(hash, 9, 2), "hasher"),
+            (params(100, 0.01), hasher(hash, 1, 9), "hasher"),
         ] {
-            let other = ClassicBloom::new(plan, hasher).unwrap();
+            let other = ClassicBloom::new(params, hasher).unwrap();
             (0..50_u64).for_each(|n| _ = other.insert(&n.to_le_bytes()));
             assert_eq!(target.merge(&other), Err(Error::Mismatch { field }));
             assert!(target.words().eq(words.iter().copied()));
@@ -210,7 +210,7 @@ fn case_07_a_filter_made_from_copied_words_is_the_same_filter() {
         (0..1_000_u64).for_each(|n| _ = original.insert(&n.to_le_bytes()));
         let words = original.words().collect();
         let copy =
-            ClassicBloom::from_words(*original.plan(), hasher(hash, 1, 2), 1_000, words).unwrap();
+            ClassicBloom::from_words(*original.params(), hasher(hash, 1, 2), 1_000, words).unwrap();
         assert_eq!(copy.stats(), original.stats());
         assert_eq!(passing(&copy, (0..1_000).map(u64::to_le_bytes)), 1_000);
         assert!(!copy.insert(&5_u64.to_le_bytes()));
@@ -219,30 +219,31 @@ fn case_07_a_filter_made_from_copied_words_is_the_same_filter() {
 
 #[test]
 fn case_10_words_that_the_plan_does_not_fit_are_refused() {
-    let plan = plan(10, 0.01);
+    let params = params(10, 0.01);
     let from = |words: &[u64]| {
-        ClassicBloom::from_words(plan, hasher(HashAlgorithm::Xxh3, 1, 2), 0, words.to_vec())
+        ClassicBloom::from_words(params, hasher(HashAlgorithm::Xxh3, 1, 2), 0, words.to_vec())
             .is_some()
     };
-    assert_eq!(plan.bits(), 96);
+    assert_eq!(params.bits(), 96);
     assert!(from(&[0, 0]) && from(&[u64::MAX, u64::MAX >> 32]));
     for words in [&[][..], &[0], &[0, 0, 0], &[0, 1 << 32], &[0, 1 << 63]] {
         assert!(!from(words), "{words:?}");
     }
-    // A plan whose bits fill its words, and one that no memory holds.
+    // A params whose bits fill its words, and one that no memory holds.
     let rate = FalsePositiveRate::new(0.01).unwrap();
     let full = ClassicParams::stored(1, rate, 64, 1).unwrap();
     let huge = ClassicParams::stored(1, rate, u64::MAX, 1).unwrap();
-    let from =
-        |plan| ClassicBloom::from_words(plan, hasher(HashAlgorithm::Xxh3, 1, 2), 0, vec![u64::MAX]);
+    let from = |params| {
+        ClassicBloom::from_words(params, hasher(HashAlgorithm::Xxh3, 1, 2), 0, vec![u64::MAX])
+    };
     assert!(from(full).is_some() && from(huge).is_none());
 }
 
 #[test]
 fn memory_that_is_not_there_is_an_error() {
-    let plan = plan(1 << 58, 0.6);
-    let error = ClassicBloom::new(plan, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
-    assert_eq!(error, Error::OutOfMemory { bytes: plan.bytes() });
+    let params = params(1 << 58, 0.6);
+    let error = ClassicBloom::new(params, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
+    assert_eq!(error, Error::OutOfMemory { bytes: params.bytes() });
 }
 
 #[test]

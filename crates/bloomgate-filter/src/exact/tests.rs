@@ -181,7 +181,7 @@ fn a_reader_does_not_wait_for_a_writer() {
     let set = Arc::new(ExactSet::new());
     set.insert(b"a");
     let (send, receive) = mpsc::channel();
-    let turn = set.turn();
+    let lock = set.write_lock();
     let reader = Arc::clone(&set);
     thread::spawn(move || {
         // A key that is in needs no turn to be inserted again either.
@@ -191,7 +191,7 @@ fn a_reader_does_not_wait_for_a_writer() {
     // The time only ends a test that has failed.
     let answers = receive.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(answers, ((true, false, false), Some(1)));
-    drop(turn);
+    drop(lock);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_writer_that_panicked_blocks_nobody() {
     let set = ExactSet::new();
     let panicked = thread::scope(|scope| {
         let work = || {
-            let _turn = set.turn();
+            let _lock = set.write_lock();
             panic!("as planned");
         };
         scope.spawn(work).join().is_err()

@@ -55,17 +55,17 @@ impl Probe {
         }
     }
 
-    /// [`contains`](Probe::contains) for each of `places`, in their order.
+    /// [`contains`](Probe::contains) for each of `lookups`, in their order.
     #[inline]
-    pub(crate) fn contains_each(self, places: &[(&Block, u64)], answers: &mut Vec<bool>) {
+    pub(crate) fn contains_each(self, lookups: &[(&Block, u64)], answers: &mut Vec<bool>) {
         match self {
             Self::Scalar => {
-                answers.extend(places.iter().map(|(block, bits)| block.contains(*bits)));
+                answers.extend(lookups.iter().map(|(block, bits)| block.contains(*bits)));
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(token) => token.contains_each(places, answers),
+            Self::Avx2(token) => token.contains_each(lookups, answers),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(token) => token.contains_each(places, answers),
+            Self::Avx512(token) => token.contains_each(lookups, answers),
         }
     }
 }

@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use super::aes::AesNi;
 use super::probe::Probe;
 use crate::block::Block;
-use crate::layout::picks;
+use crate::layout::word_masks;
 
 /// A block of random words that holds the key, but for the words that `holes` names.
 fn block(words: [u64; 8], bits: u64, holes: [bool; 8]) -> Block {
     let block = Block(words.map(AtomicU64::new));
-    for (at, (word, mask)) in picks(bits).into_iter().enumerate() {
+    for (at, (word, mask)) in word_masks(bits).into_iter().enumerate() {
         block.0[word].fetch_or(mask, Ordering::Relaxed);
         let (low, high) = (mask & mask.wrapping_neg(), 1 << (63 - mask.leading_zeros()));
         for (hole, bit) in [(holes[2 * at], low), (holes[2 * at + 1], high)] {
@@ -78,7 +78,7 @@ fn every_bit_of_a_block_is_looked_at_where_it_belongs() {
     {
         let full = Block([const { AtomicU64::new(u64::MAX) }; 8]);
         assert!(Probe::all().iter().all(|probe| probe.contains(&full, bits)));
-        for (word, mask) in picks(bits) {
+        for (word, mask) in word_masks(bits) {
             for bit in (0..64).map(|at| 1_u64 << at).filter(|bit| mask & bit != 0) {
                 full.0[word].fetch_and(!bit, Ordering::Relaxed);
                 let found = Probe::all().iter().any(|probe| probe.contains(&full, bits));

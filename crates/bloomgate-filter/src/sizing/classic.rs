@@ -34,8 +34,8 @@ const MAX_HASHES: u32 = 64;
 /// ```
 /// use bloomgate_filter::{ClassicParams, FalsePositiveRate};
 ///
-/// let plan = ClassicParams::new(1_000_000, FalsePositiveRate::new(0.01)?)?;
-/// assert_eq!((plan.bits(), plan.hashes()), (9_585_059, 7));
+/// let params = ClassicParams::new(1_000_000, FalsePositiveRate::new(0.01)?)?;
+/// assert_eq!((params.bits(), params.hashes()), (9_585_059, 7));
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,8 +51,8 @@ pub struct ClassicParams {
 impl ClassicParams {
     /// The size for `items` at `rate`. Allocates nothing.
     ///
-    /// No items are fine, though the formula would give no bits: such a plan has the hashes of a
-    /// plan for one item, in the 64 bits of the one word that is allocated anyway.
+    /// No items are fine, though the formula would give no bits: such a params has the hashes of a
+    /// params for one item, in the 64 bits of the one word that is allocated anyway.
     ///
     /// The natural logarithm of some targets differs in its last digit. Where the formula comes
     /// within such a digit of a whole number, the bits may differ by one between targets (from
@@ -82,7 +82,7 @@ impl ClassicParams {
         Ok(Self { items, rate, bits: bits as u64, hashes: hashes as u32 })
     }
 
-    /// The plan of a stored filter, whose bits and hashes are taken as they are.
+    /// The params of a stored filter, whose bits and hashes are taken as they are.
     ///
     /// `None` if no filter can have them: no bits, no hashes, more than 64 or more than bits, or
     /// more bytes than one allocation may have.
@@ -92,10 +92,10 @@ impl ClassicParams {
         bits: u64,
         hashes: u32,
     ) -> Option<Self> {
-        let most_hashes = bits.min(u64::from(MAX_HASHES));
-        let plan = Self { items, rate, bits, hashes };
-        ((1..=most_hashes).contains(&u64::from(hashes)) && plan.bytes() <= isize::MAX as u64)
-            .then_some(plan)
+        let max_hashes = bits.min(u64::from(MAX_HASHES));
+        let params = Self { items, rate, bits, hashes };
+        ((1..=max_hashes).contains(&u64::from(hashes)) && params.bytes() <= isize::MAX as u64)
+            .then_some(params)
     }
 
     /// The number of items planned for.
@@ -130,7 +130,7 @@ impl ClassicParams {
         self.bits.div_ceil(64)
     }
 
-    /// Bits per planned item; for a plan of no items, the bits of its one word.
+    /// Bits per planned item; for a params of no items, the bits of its one word.
     pub fn bits_per_item(&self) -> f64 {
         self.bits as f64 / self.items.max(1) as f64
     }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn plan(items: u64, rate: f64) -> BloomParams {
+fn params(items: u64, rate: f64) -> BloomParams {
     BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
@@ -38,19 +38,19 @@ fn case_02_rates_too_small_to_be_kept_are_refused_by_name() {
 fn case_02_a_rate_next_to_1_gives_a_small_filter() {
     // The largest number below 1.
     for items in [0, 1, 1_000, 1_000_000_000] {
-        let plan = plan(items, 1.0 - f64::EPSILON / 2.0);
-        assert!(plan.blocks() >= 1 && plan.bits() <= 512 + items, "{plan:?}");
+        let params = params(items, 1.0 - f64::EPSILON / 2.0);
+        assert!(params.blocks() >= 1 && params.bits() <= 512 + items, "{params:?}");
     }
 }
 
 #[test]
 fn case_01_no_items_are_a_plan_of_one_block() {
     for rate in [1e-9, 0.01, 0.999] {
-        let plan = plan(0, rate);
-        assert_eq!((plan.blocks(), plan.bits(), plan.bytes()), (1, 512, 64));
-        assert_eq!(plan.bits_per_item(), 512.0);
-        assert_eq!(plan.expected_rate(0), 0.0);
-        assert!(plan.expected_rate(1) < 1e-12);
+        let params = params(0, rate);
+        assert_eq!((params.blocks(), params.bits(), params.bytes()), (1, 512, 64));
+        assert_eq!(params.bits_per_item(), 512.0);
+        assert_eq!(params.expected_rate(0), 0.0);
+        assert!(params.expected_rate(1) < 1e-12);
     }
 }
 
@@ -73,11 +73,11 @@ fn sizes_agree_with_an_independent_calculation() {
         (100_000, 1e-6, 10_142),
         (100_000, 1e-9, 36_597),
     ] {
-        assert_eq!(plan(items, rate).blocks(), blocks, "{items} at {rate}");
+        assert_eq!(params(items, rate).blocks(), blocks, "{items} at {rate}");
     }
-    assert!((plan(1, 0.5).expected_rate(1) - 4.0180566393630684e-15).abs() < 1e-23);
-    assert!((plan(10_000, 0.01).expected_rate(10_000) - 0.009819034911480978).abs() < 1e-12);
-    assert!((plan(10_000, 1e-9).expected_rate(10_000) - 9.999908538795871e-10).abs() < 1e-17);
+    assert!((params(1, 0.5).expected_rate(1) - 4.0180566393630684e-15).abs() < 1e-23);
+    assert!((params(10_000, 0.01).expected_rate(10_000) - 0.009819034911480978).abs() < 1e-12);
+    assert!((params(10_000, 1e-9).expected_rate(10_000) - 9.999908538795871e-10).abs() < 1e-17);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn the_overhead_over_the_classic_formula_is_within_the_target() {
     for (rate, limit) in [(0.01, 1.06), (0.001, 1.10)] {
         for items in [100_000, 10_000_000, 1_000_000_000] {
             let classic = -f64::ln(rate) / std::f64::consts::LN_2.powi(2);
-            let ratio = plan(items, rate).bits_per_item() / classic;
+            let ratio = params(items, rate).bits_per_item() / classic;
             assert!(ratio < limit, "{items} at {rate}: {ratio}");
         }
     }
@@ -115,10 +115,10 @@ fn case_04_more_items_than_the_hash_can_tell_apart_are_refused() {
 
 #[test]
 fn the_rate_grows_with_the_items_from_0_to_1() {
-    let plan = plan(1_000, 0.01);
+    let params = params(1_000, 0.01);
     let mut before = 0.0;
     for items in (0..20_000).step_by(100).chain([1 << 20, 1 << 40, u64::MAX]) {
-        let rate = plan.expected_rate(items);
+        let rate = params.expected_rate(items);
         assert!((before..=1.0).contains(&rate), "{items}: {rate} after {before}");
         before = rate;
     }
@@ -127,13 +127,13 @@ fn the_rate_grows_with_the_items_from_0_to_1() {
 
 #[test]
 fn case_06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
-    for plan in [plan(0, 0.01), plan(1_000, 0.01), plan(1_000_000, 0.001)] {
-        for items in [0, 1, plan.items() / 2, plan.items(), 3 * plan.items()] {
-            assert_eq!(plan.estimated_items(plan.expected_fill(items)), Some(items));
+    for params in [params(0, 0.01), params(1_000, 0.01), params(1_000_000, 0.001)] {
+        for items in [0, 1, params.items() / 2, params.items(), 3 * params.items()] {
+            assert_eq!(params.estimated_items(params.expected_fill(items)), Some(items));
         }
-        assert_eq!(plan.estimated_items(1.0), None);
-        assert!(plan.estimated_items(1.0 - 1.0 / plan.bits() as f64).is_some());
-        assert_eq!(plan.estimated_items(-0.0), Some(0));
+        assert_eq!(params.estimated_items(1.0), None);
+        assert!(params.estimated_items(1.0 - 1.0 / params.bits() as f64).is_some());
+        assert_eq!(params.estimated_items(-0.0), Some(0));
     }
 }
 
@@ -147,12 +147,12 @@ proptest! {
         prop_assume!((1e-9..1.0).contains(&rate));
         let items = mantissa >> exponent;
         match BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()) {
-            Ok(plan) => {
-                prop_assert!(plan.blocks() >= 1);
-                prop_assert_eq!(plan.bytes(), plan.blocks() * 64);
-                prop_assert!(plan.expected_rate(items) <= rate);
-                if plan.blocks() > 1 {
-                    prop_assert!(model_rate(items, plan.blocks() - 1) > rate);
+            Ok(params) => {
+                prop_assert!(params.blocks() >= 1);
+                prop_assert_eq!(params.bytes(), params.blocks() * 64);
+                prop_assert!(params.expected_rate(items) <= rate);
+                if params.blocks() > 1 {
+                    prop_assert!(model_rate(items, params.blocks() - 1) > rate);
                 }
             }
             Err(Error::TooLarge { .. } | Error::HashTooNarrow { .. }) => {}

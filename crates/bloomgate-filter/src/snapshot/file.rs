@@ -82,8 +82,8 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Header, Error> {
 }
 
 fn open(path: &Path) -> Result<(File, u64), Error> {
-    let file = doing("open", File::open(path))?;
-    let length = doing("ask for the length of", file.metadata())?.len();
+    let file = io_step("open", File::open(path))?;
+    let length = io_step("ask for the length of", file.metadata())?.len();
     Ok((file, length))
 }
 
@@ -93,12 +93,13 @@ fn replace(path: &Path, fill: impl FnOnce(&mut File) -> Result<(), Error>) -> Re
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = parent.unwrap_or(Path::new("."));
 
-    let (mut file, temporary) = doing("create a temporary file beside", Temporary::new(directory))?;
+    let (mut file, temporary) =
+        io_step("create a temporary file beside", Temporary::new(directory))?;
     fill(&mut file)?;
-    doing("sync", file.sync_all())?;
+    io_step("sync", file.sync_all())?;
     drop(file);
-    doing("rename a temporary file to", temporary.rename(path))?;
-    doing("sync the directory of", sync_directory(directory))
+    io_step("rename a temporary file to", temporary.rename(path))?;
+    io_step("sync the directory of", sync_directory(directory))
 }
 
 /// The path of a file that is removed unless it gets its final name.
@@ -160,7 +161,7 @@ fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn doing<T>(what: &'static str, result: io::Result<T>) -> Result<T, Error> {
+fn io_step<T>(what: &'static str, result: io::Result<T>) -> Result<T, Error> {
     result.map_err(|error| Error::io(what, &error))
 }
 

@@ -5,31 +5,31 @@ use std::io::{self, BufWriter, Read, Write};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::header::Header;
+use crate::alloc::try_vec_with_capacity;
 use crate::error::Error;
-use crate::room::room_for;
 
 /// Bytes that are read or written in one piece. A multiple of the size of a block, and little enough
 /// for reading to keep to 64 KiB beside the body.
-const PIECE: usize = 32 * 1024;
+const BUFFER_BYTES: usize = 32 * 1024;
 
 /// Bytes of the checksum at the end.
-pub(super) const TRAILER: u64 = 16;
+pub(super) const TRAILER_BYTES: u64 = 16;
 
 /// Takes the bytes of a snapshot, and completes it with the trailer.
-pub(super) struct Sink<W: Write>(BufWriter<Summed<W>>);
+pub(super) struct SnapshotWriter<W: Write>(BufWriter<ChecksummingWriter<W>>);
 
-struct Summed<W> {
+struct ChecksummingWriter<W> {
     out: W,
     sum: Xxh3Default,
 }
 
-impl<W: Write> Sink<W> {
+impl<W: Write> SnapshotWriter<W> {
     /// Begins the snapshot that `header` announces.
     pub(super) fn new(out: W, header: &Header) -> Result<Self, Error> {
-        let summed = Summed { out, sum: Xxh3Default::new() };
-        let mut sink = Self(BufWriter::with_capacity(PIECE, summed));
-        sink.put(&header.to_bytes())?;
-        Ok(sink)
+        let summed = ChecksummingWriter { out, sum: Xxh3Default::new() };
+        let mut writer = Self(BufWriter::with_capacity(BUFFER_BYTES, summed));
+        writer.put(&header.to_bytes())?;
+        Ok(writer)
     }
 
     /// Adds `bytes`.
@@ -43,7 +43,7 @@ impl<W: Write> Sink<W> {
         self.0
             .flush()
             .and_then(|()| {
-                let Summed { out, sum } = self.0.get_mut();
+                let ChecksummingWriter { out, sum } = self.0.get_mut();
                 out.write_all(&sum.digest128().to_le_bytes())?;
                 out.flush()
             })
@@ -51,7 +51,7 @@ impl<W: Write> Sink<W> {
     }
 }
 
-impl<W: Write> Write for Summed<W> {
+impl<W: Write> Write for ChecksummingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.sum.update(bytes.get(..written).unwrap_or(bytes));
@@ -64,14 +64,14 @@ impl<W: Write> Write for Summed<W> {
 }
 
 /// Gives the bytes of a snapshot.
-pub(super) struct Source<R> {
+pub(super) struct SnapshotReader<R> {
     input: R,
     sum: Xxh3Default,
     /// Bytes that have come so far.
     taken: u64,
 }
 
-impl<R: Read> Source<R> {
+impl<R: Read> SnapshotReader<R> {
     pub(super) fn new(input: R) -> Self {
         Self { input, sum: Xxh3Default::new(), taken: 0 }
     }
@@ -102,7 +102,7 @@ impl<R: Read> Source<R> {
     }
 
     /// The XXH3-64 of all bytes so far: XXH3 keeps one state for its sums of either width.
-    pub(super) fn sum_64(&self) -> u64 {
+    pub(super) fn checksum_64(&self) -> u64 {
         self.sum.digest()
     }
 }
@@ -110,15 +110,15 @@ impl<R: Read> Source<R> {
 /// What is left of a snapshot after its header.
 ///
 /// It can only be read to its end, so that nobody forgets to verify the trailer.
-pub(super) struct Body<R> {
-    source: Source<R>,
+pub(super) struct BodyReader<R> {
+    source: SnapshotReader<R>,
     bytes: u64,
     /// The bytes of the whole snapshot.
     total: u64,
 }
 
-impl<R: Read> Body<R> {
-    pub(super) fn new(source: Source<R>, header: &Header) -> Self {
+impl<R: Read> BodyReader<R> {
+    pub(super) fn new(source: SnapshotReader<R>, header: &Header) -> Self {
         Self { source, bytes: header.body_bytes(), total: header.total_bytes() }
     }
 
@@ -126,9 +126,9 @@ impl<R: Read> Body<R> {
     /// verifies that it was sound and that nothing follows it.
     pub(super) fn read(mut self, mut take: impl FnMut(&[u8])) -> Result<(), Error> {
         let mut left = self.bytes;
-        let mut buffer = vec![0; left.min(PIECE as u64) as usize];
+        let mut buffer = vec![0; left.min(BUFFER_BYTES as u64) as usize];
         while left > 0 {
-            let piece = &mut buffer[..left.min(PIECE as u64) as usize];
+            let piece = &mut buffer[..left.min(BUFFER_BYTES as u64) as usize];
             self.source.fill(piece, self.total)?;
             take(piece);
             left -= piece.len() as u64;
@@ -138,14 +138,14 @@ impl<R: Read> Body<R> {
 
     /// The body, once it was verified.
     pub(super) fn into_bytes(self) -> Result<Vec<u8>, Error> {
-        let mut body = room_for(self.bytes, self.bytes)?;
+        let mut body = try_vec_with_capacity(self.bytes, self.bytes)?;
         self.read(|piece| body.extend_from_slice(piece))?;
         Ok(body)
     }
 
     fn finish(mut self) -> Result<(), Error> {
         let sum = self.source.sum.digest128();
-        let mut trailer = [0; TRAILER as usize];
+        let mut trailer = [0; TRAILER_BYTES as usize];
         self.source.fill(&mut trailer, self.total)?;
         if u128::from_le_bytes(trailer) != sum {
             return Err(Error::SnapshotDamaged);

@@ -13,18 +13,18 @@ fn hasher(hash: HashAlgorithm) -> KeyedHasher {
 }
 
 fn bloom(blocks: u64, hash: HashAlgorithm) -> BloomFilter {
-    let plan =
+    let params =
         BloomParams::stored(blocks * 40, FalsePositiveRate::new(0.01).unwrap(), blocks).unwrap();
-    BloomFilter::new(plan, hasher(hash)).unwrap()
+    BloomFilter::new(params, hasher(hash)).unwrap()
 }
 
 fn classic(bits: u64, hash: HashAlgorithm) -> ClassicBloom {
     let hashes = bits.min(7) as u32;
-    let plan =
+    let params =
         ClassicParams::stored(bits, FalsePositiveRate::new(0.01).unwrap(), bits, hashes).unwrap();
-    // As a plan can't ask for a number of bits, a filter of that many is made as a stored one is.
-    let words = vec![0; plan.words() as usize];
-    ClassicBloom::from_words(plan, hasher(hash), 0, words).unwrap()
+    // As a params can't ask for a number of bits, a filter of that many is made as a stored one is.
+    let words = vec![0; params.words() as usize];
+    ClassicBloom::from_words(params, hasher(hash), 0, words).unwrap()
 }
 
 fn written(set: &impl Persist) -> Vec<u8> {
@@ -161,7 +161,7 @@ fn the_exact_families_need_no_secret() {
         let loaded = read(bytes.as_slice(), bytes.len() as u64, None).unwrap();
         let header = loaded.header;
         assert_eq!(
-            (header.hash(), header.secret_fingerprint(), header.nonce()),
+            (header.hash_algorithm(), header.secret_fingerprint(), header.nonce()),
             (None, None, None)
         );
         assert_eq!((header.planned_items(), header.rate()), (None, None));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::*;
 
-fn table(room: usize) -> Table<u64> {
-    Table::new(room, RandomState::new())
+fn table(capacity: usize) -> Table<u64> {
+    Table::new(capacity, RandomState::new())
 }
 
 #[test]
@@ -23,14 +23,17 @@ fn an_item_is_found_once_it_is_in() {
 
 #[test]
 fn a_full_table_hands_the_item_back() {
-    for room in [0, 1, 2, 3, 7] {
-        let table = table(room);
-        for item in 0..room as u64 {
+    for capacity in [0, 1, 2, 3, 7] {
+        let table = table(capacity);
+        for item in 0..capacity as u64 {
             assert_eq!(table.insert(item), Ok(()));
         }
         assert_eq!(table.insert(99), Err(99));
         assert!(!table.contains(&99));
-        assert_eq!((table.len(), table.room(), table.slots()), (room, room, 2 * room));
+        assert_eq!(
+            (table.len(), table.capacity(), table.slots()),
+            (capacity, capacity, 2 * capacity)
+        );
     }
 }
 
@@ -40,9 +43,9 @@ fn a_resized_table_holds_the_same_items_and_never_less() {
     for item in 0..5 {
         small.insert(item).unwrap();
     }
-    for room in [0, 5, 6, 100] {
-        let resized = small.resized(room);
-        assert_eq!(resized.room(), room.max(5));
+    for capacity in [0, 5, 6, 100] {
+        let resized = small.resized(capacity);
+        assert_eq!(resized.capacity(), capacity.max(5));
         assert_eq!(resized.len(), 5);
         assert!((0..5).all(|item| resized.contains(&item)));
         assert!(!resized.contains(&5));

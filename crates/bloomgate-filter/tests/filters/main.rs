@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
-mod fullness;
-mod kinds;
+mod concurrent_inserts;
+mod fixtures;
 mod rates;
-mod threads;
+mod statistics;

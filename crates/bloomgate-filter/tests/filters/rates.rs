@@ -11,7 +11,7 @@ use bloomgate_filter::{
 };
 use flate2::read::GzDecoder;
 
-use crate::kinds::{Build, EVERY_KIND, aes, classic, passing, siphash, xxh3};
+use crate::fixtures::{Build, EVERY_KIND, aes, classic, passing, siphash, xxh3};
 
 const RATES: [f64; 3] = [0.01, 0.001, 0.0001];
 
@@ -200,7 +200,7 @@ fn one_in_a_million<S: Shape>(build: Build) {
 
 #[test]
 #[ignore = "two hundred million probes for each of four shapes: minutes"]
-fn deep_c04_a_rate_of_one_in_a_million_holds_for_every_shape() {
+fn deep_case_04_a_rate_of_one_in_a_million_holds_for_every_shape() {
     one_in_a_million::<Sequence>(aes);
     one_in_a_million::<Decimal>(aes);
     one_in_a_million::<UuidV4>(aes);
@@ -209,7 +209,7 @@ fn deep_c04_a_rate_of_one_in_a_million_holds_for_every_shape() {
 
 #[test]
 #[ignore = "two hundred million probes for each of three filters: minutes"]
-fn deep_c04_a_rate_of_one_in_a_million_holds_for_every_hash_and_the_classic_filter() {
+fn deep_case_04_a_rate_of_one_in_a_million_holds_for_every_hash_and_the_classic_filter() {
     one_in_a_million::<Sequence>(xxh3);
     one_in_a_million::<Sequence>(siphash);
     one_in_a_million::<Sequence>(classic);
@@ -253,9 +253,9 @@ fn case_05_real_names_pass_at_the_rate_asked_for() {
 fn case_57_a_thousand_keys_that_pass_an_attackers_filter_pass_ours_at_the_rate() {
     const ITEMS: u64 = 100_000;
     for hash in HashAlgorithm::ALL {
-        let plan = BloomParams::new(ITEMS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
+        let params = BloomParams::new(ITEMS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
         let filter = |secret: &Secret, nonce: &[u8; 16]| {
-            let filter = BloomFilter::new(plan, KeyedHasher::new(hash, secret, nonce)).unwrap();
+            let filter = BloomFilter::new(params, KeyedHasher::new(hash, secret, nonce)).unwrap();
             (0..ITEMS).for_each(|n| _ = filter.insert(&n.to_le_bytes()));
             filter
         };

@@ -1,4 +1,4 @@
-//! Snapshots that chance has changed: never a panic, never more memory than they are worth, and
+//! Snapshots that rng has changed: never a panic, never more memory than they are worth, and
 //! never a set other than the one that the bytes say.
 
 use std::collections::BTreeMap;
@@ -10,8 +10,8 @@ use bloomgate_filter::{
     FalsePositiveRate, Family, HashAlgorithm,
 };
 
+use crate::fixtures::{hasher, secret, snapshots, write};
 use crate::forge;
-use crate::sets::{hasher, secret, snapshots, write};
 
 /// What reading may take beyond the bytes of the snapshot.
 const BEYOND: u64 = 64 * 1024;
@@ -20,9 +20,9 @@ const BEYOND: u64 = 64 * 1024;
 const TIMES: u64 = 16;
 
 /// SplitMix64: the same cases everywhere.
-struct Chance(u64);
+struct Rng(u64);
 
-impl Chance {
+impl Rng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -82,12 +82,12 @@ fn corpus() -> Vec<Vec<u8>> {
     all
 }
 
-fn change(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], chance: &mut Chance) {
-    let at = chance.below(bytes.len());
-    match chance.below(9) {
+fn change(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut Rng) {
+    let at = rng.below(bytes.len());
+    match rng.below(9) {
         0 => {
             if let Some(byte) = bytes.get_mut(at) {
-                *byte ^= 1 << chance.below(8);
+                *byte ^= 1 << rng.below(8);
             }
         }
         // A field of the header, or the number at the beginning of the body.
@@ -100,56 +100,56 @@ fn change(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], chance: &mut Chance) {
                 (forge::RATE, 8),
                 (forge::SIZE, 8),
                 (forge::HASHES, 4),
-                (forge::FOREIGN_KEYS, 1),
+                (forge::NON_INTEGER_KEYS, 1),
                 (forge::ITEMS, 8),
                 (forge::BODY_LENGTH, 8),
                 (forge::POSITION_LENGTH, 4),
                 (forge::body(bytes), 8),
             ];
-            let &(at, length) = chance.of(&fields);
-            let number = chance.number().to_le_bytes();
+            let &(at, length) = rng.of(&fields);
+            let number = rng.number().to_le_bytes();
             if let Some(field) = bytes.get_mut(at..at + length) {
                 field.copy_from_slice(&number[..length]);
             }
         }
         4 => {
-            let from = chance.of(corpus);
-            let from = from[chance.range(from, 100)].to_vec();
-            let to = chance.range(bytes, 100);
+            let from = rng.of(corpus);
+            let from = from[rng.range(from, 100)].to_vec();
+            let to = rng.range(bytes, 100);
             bytes.splice(to, from);
         }
         5 => {
-            let range = chance.range(bytes, 300);
+            let range = rng.range(bytes, 300);
             bytes.drain(range);
         }
         6 => {
-            let again = bytes[chance.range(bytes, 64)].to_vec();
+            let again = bytes[rng.range(bytes, 64)].to_vec();
             bytes.splice(at..at, again);
         }
         7 => {
-            let new: Vec<u8> = (0..chance.below(40)).map(|_| chance.next() as u8).collect();
+            let new: Vec<u8> = (0..rng.below(40)).map(|_| rng.next() as u8).collect();
             bytes.splice(at..at, new);
         }
-        _ => bytes.truncate(chance.below(bytes.len() + 1)),
+        _ => bytes.truncate(rng.below(bytes.len() + 1)),
     }
 }
 
 /// The bytes of one case.
-fn case(corpus: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
-    if chance.one_in(16) {
-        let mut random: Vec<u8> = (0..chance.below(400)).map(|_| chance.next() as u8).collect();
-        if chance.one_in(2) && random.len() > 10 {
+fn case(corpus: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    if rng.one_in(16) {
+        let mut random: Vec<u8> = (0..rng.below(400)).map(|_| rng.next() as u8).collect();
+        if rng.one_in(2) && random.len() > 10 {
             random[..10].copy_from_slice(&corpus[0][..10]);
         }
         return random;
     }
-    let mut bytes = chance.of(corpus).clone();
-    for _ in 0..1 + chance.below(3) {
-        change(&mut bytes, corpus, chance);
+    let mut bytes = rng.of(corpus).clone();
+    for _ in 0..1 + rng.below(3) {
+        change(&mut bytes, corpus, rng);
     }
-    // Nine out of ten of what chance does would end at a checksum or a length.
-    if !chance.one_in(4) {
-        if chance.one_in(2) {
+    // Nine out of ten of what rng does would end at a checksum or a length.
+    if !rng.one_in(4) {
+        if rng.one_in(2) {
             let length = bytes.len().saturating_sub(forge::body(&bytes) + 16) as u64;
             if let Some(field) = bytes.get_mut(forge::BODY_LENGTH..forge::BODY_LENGTH + 8) {
                 field.copy_from_slice(&length.to_le_bytes());
@@ -210,11 +210,11 @@ fn run(seeds: impl Iterator<Item = u64>, stop: impl Fn() -> bool) -> BTreeMap<St
     let corpus = corpus();
     let mut ends = BTreeMap::new();
     for seed in seeds.take_while(|_| !stop()) {
-        let mut chance = Chance(seed);
-        let bytes = case(&corpus, &mut chance);
+        let mut rng = Rng(seed);
+        let bytes = case(&corpus, &mut rng);
         let mut length = bytes.len() as u64;
-        if chance.one_in(20) {
-            length = (length + chance.below(64) as u64).saturating_sub(32);
+        if rng.one_in(20) {
+            length = (length + rng.below(64) as u64).saturating_sub(32);
         }
         let end = std::panic::catch_unwind(|| check(&bytes, length));
         let end = end.unwrap_or_else(|_| panic!("seed {seed} fails: {bytes:02x?}"));
@@ -241,7 +241,7 @@ fn case_10_thousands_of_changed_snapshots_are_read_or_refused() {
 
 #[test]
 #[ignore = "five minutes"]
-fn deep_c10_five_minutes_of_changed_snapshots_are_read_or_refused() {
+fn deep_case_10_five_minutes_of_changed_snapshots_are_read_or_refused() {
     let end = Instant::now() + Duration::from_secs(300);
     let ends = run(1 << 32.., || Instant::now() > end);
     println!("{} cases: {ends:#?}", ends.values().sum::<u64>());

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use bloomgate_filter::snapshot;
 
-use crate::sets::{keys, read, secret, snapshots};
+use crate::fixtures::{keys, read, secret, snapshots};
 
 fn folder() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "golden"].iter().collect()
@@ -52,8 +52,9 @@ fn case_07_a_snapshot_of_another_process_denies_none_of_10000_keys() {
 
     let keys = || (0..10_000_u64).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
     if let Some(path) = std::env::var_os(CHILD_WRITES) {
-        let plan = BloomParams::new(10_000, FalsePositiveRate::new(0.01).unwrap()).unwrap();
-        let filter = BloomFilter::new(plan, crate::sets::hasher(HashAlgorithm::Aes128)).unwrap();
+        let params = BloomParams::new(10_000, FalsePositiveRate::new(0.01).unwrap()).unwrap();
+        let filter =
+            BloomFilter::new(params, crate::fixtures::hasher(HashAlgorithm::Aes128)).unwrap();
         keys().for_each(|key| _ = filter.insert(&key));
         snapshot::save(&filter, b"", path).unwrap();
         return;

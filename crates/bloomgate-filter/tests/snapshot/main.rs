@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what goes wrong fails the test")]
 
-mod damaged;
-mod disk;
+mod corruption;
+mod files;
+mod fixtures;
 mod forge;
+mod forged_fields;
 mod fuzz;
 mod golden;
-mod hostile;
 mod secrecy;
-mod sets;

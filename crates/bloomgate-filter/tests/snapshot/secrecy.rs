@@ -4,7 +4,7 @@ use bloomgate_filter::{HashAlgorithm, snapshot};
 use hkdf::Hkdf;
 use sha2::Sha256;
 
-use crate::sets::{SECRET, bloom, classic, secret, snapshots, write};
+use crate::fixtures::{SECRET, bloom, classic, secret, snapshots, write};
 
 fn holds(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
@@ -36,6 +36,6 @@ fn case_57_no_key_is_in_the_snapshot_of_a_bloom_filter() {
     for (name, bytes) in snapshots().into_iter().filter(|(name, _)| name.contains("bloom")) {
         let read = snapshot::read_header(bytes.as_slice()).unwrap();
         let body = &bytes[bytes.len() - 16 - read.body_bytes() as usize..];
-        assert!(crate::sets::keys().skip(1).all(|key| !holds(body, &key)), "{name}");
+        assert!(crate::fixtures::keys().skip(1).all(|key| !holds(body, &key)), "{name}");
     }
 }

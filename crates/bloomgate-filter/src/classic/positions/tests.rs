@@ -1,7 +1,7 @@
 //! Tests of the positions.
 
 use super::*;
-use crate::chance::{bound, chi_square};
+use crate::chi_square::{chi_square, critical_value};
 use crate::hash::{HashAlgorithm, KeyedHasher, Secret};
 
 fn hash(block: u64, bits: u64) -> KeyHash {
@@ -117,7 +117,7 @@ fn case_05_the_second_position_is_even_among_the_bits_that_the_first_left() {
         let (first, second) = (both.next().unwrap(), both.next().unwrap());
         counts[(first * 3 + second - u64::from(second > first)) as usize] += 1;
     }
-    assert!(chi_square(&counts) < bound(12), "{counts:?}");
+    assert!(chi_square(&counts) < critical_value(12), "{counts:?}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn case_04_positions_are_even_in_filters_beyond_32_bits() {
             }
         }
         for counts in &counts {
-            assert!(chi_square(counts) < bound(64), "{bits}: {counts:?}");
+            assert!(chi_square(counts) < critical_value(64), "{bits}: {counts:?}");
         }
     }
 }
@@ -145,5 +145,5 @@ fn case_05_the_steps_between_positions_are_independent() {
         let part = |from: u64, to: u64| ((to + BITS - from) % BITS * 32 / BITS) as usize;
         counts[part(at[2], at[3]) * 32 + part(at[3], at[4])] += 1;
     }
-    assert!(chi_square(&counts) < bound(1024));
+    assert!(chi_square(&counts) < critical_value(1024));
 }

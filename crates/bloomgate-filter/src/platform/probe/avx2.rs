@@ -24,18 +24,18 @@ impl Avx2 {
     }
 
     #[inline]
-    pub(super) fn contains_each(self, places: &[(&Block, u64)], answers: &mut Vec<bool>) {
+    pub(super) fn contains_each(self, lookups: &[(&Block, u64)], answers: &mut Vec<bool>) {
         // SAFETY: the token proves AVX2.
-        unsafe { contains_each(places, answers) }
+        unsafe { contains_each(lookups, answers) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn contains_each(places: &[(&Block, u64)], answers: &mut Vec<bool>) {
-    answers.extend(places.iter().map(|&(block, bits)| contains(block, bits)));
+fn contains_each(lookups: &[(&Block, u64)], answers: &mut Vec<bool>) {
+    answers.extend(lookups.iter().map(|&(block, bits)| contains(block, bits)));
 }
 
-/// The same steps as [`picks`](crate::layout::picks), a lane for each pair of words.
+/// The same steps as [`word_masks`](crate::layout::word_masks), a lane for each pair of words.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn contains(block: &Block, bits: u64) -> bool {

@@ -1,6 +1,6 @@
 //! What a filter tells of how full it is.
 
-use crate::kinds::{EVERY_KIND, passing};
+use crate::fixtures::{EVERY_KIND, passing};
 
 #[test]
 fn case_06_an_overfull_filter_denies_no_member_and_admits_its_state() {

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use crate::kinds::EVERY_KIND;
+use crate::fixtures::EVERY_KIND;
 
 #[test]
 fn case_11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {

@@ -91,8 +91,8 @@ fn keep<T>(filter: T) -> &'static T {
 
 fn ours(items: usize, hash: HashAlgorithm) -> BloomFilter {
     let secret = Secret::new(&[1; 32]).expect("long enough");
-    let plan = BloomParams::new(items as u64, rate(RATE)).expect("a plan");
-    BloomFilter::new(plan, KeyedHasher::new(hash, &secret, &[2; 16])).expect("memory")
+    let params = BloomParams::new(items as u64, rate(RATE)).expect("a params");
+    BloomFilter::new(params, KeyedHasher::new(hash, &secret, &[2; 16])).expect("memory")
 }
 
 fn rate(rate: f64) -> FalsePositiveRate {
@@ -137,7 +137,7 @@ fn with_batches(
 ) -> [Contender; 2] {
     let filter = keep(ours(items, hash));
     each_key(items, |keys| filter.insert_many(&as_bytes(keys)));
-    let bits = filter.plan().bits_per_item();
+    let bits = filter.params().bits_per_item();
     let single = contender(name, bits, |key| filter.contains(&key.to_le_bytes()));
     [single, batches(batch_name, bits, filter)]
 }
@@ -147,7 +147,7 @@ fn as_object(items: usize) -> Contender {
     let filter = keep(ours(items, HashAlgorithm::Aes128));
     each_key(items, |keys| filter.insert_many(&as_bytes(keys)));
     let object: &'static dyn Membership = black_box(filter);
-    let bits = filter.plan().bits_per_item();
+    let bits = filter.params().bits_per_item();
     contender(AES_OBJECT, bits, |key| object.contains(&key.to_le_bytes()))
 }
 
@@ -170,7 +170,7 @@ fn batches(name: &'static str, bits_per_key: f64, filter: &'static BloomFilter) 
 fn line(items: usize) -> Contender {
     #[repr(align(64))]
     struct Line([AtomicU64; 8]);
-    let blocks = BloomParams::new(items as u64, rate(RATE)).expect("a plan").blocks();
+    let blocks = BloomParams::new(items as u64, rate(RATE)).expect("a params").blocks();
     // Not zeros: those might all be the same page.
     let lines = keep((0..blocks).map(|at| Line([at; 8].map(AtomicU64::new))).collect::<Vec<_>>());
     let contains = |key: u64| {
@@ -263,9 +263,9 @@ pub(crate) fn space() -> Vec<SpaceRow> {
     let rates = [0.01, 0.001, 0.0001];
     let row = |value| {
         let items = 10_000_000;
-        let plan = BloomParams::new(items, rate(value)).expect("a plan");
-        let classic = ClassicParams::new(items, rate(value)).expect("a plan");
-        SpaceRow { rate: value, bloom: plan.bits_per_item(), classic: classic.bits_per_item() }
+        let params = BloomParams::new(items, rate(value)).expect("a params");
+        let classic = ClassicParams::new(items, rate(value)).expect("a params");
+        SpaceRow { rate: value, bloom: params.bits_per_item(), classic: classic.bits_per_item() }
     };
     rates.into_iter().map(row).collect()
 }

@@ -21,14 +21,14 @@ pub(crate) fn hasher(hash: HashAlgorithm) -> KeyedHasher {
 }
 
 pub(crate) fn bloom(hash: HashAlgorithm) -> BloomFilter {
-    let plan = BloomParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
-    filled(BloomFilter::new(plan, hasher(hash)).unwrap())
+    let params = BloomParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
+    filled(BloomFilter::new(params, hasher(hash)).unwrap())
 }
 
 /// 959 bits, so that the last word has a spare one.
 pub(crate) fn classic(hash: HashAlgorithm) -> ClassicBloom {
-    let plan = ClassicParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
-    filled(ClassicBloom::new(plan, hasher(hash)).unwrap())
+    let params = ClassicParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
+    filled(ClassicBloom::new(params, hasher(hash)).unwrap())
 }
 
 /// Two arrays and a page. Some ids were inserted twice.

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 
-use super::header::{Header, Shape, invalid};
-use super::stream::{Body, Sink};
+use super::header::{FamilyParams, Header, invalid};
+use super::stream::{BodyReader, SnapshotWriter};
 use crate::error::Error;
 use crate::exact::ExactSet;
 
@@ -13,20 +13,24 @@ pub(super) const MIN_BYTES: u64 = 8;
 pub(super) fn write<W: Write>(set: &ExactSet, position: &[u8], out: W) -> Result<(), Error> {
     let keys = set.sorted_keys();
     let header = Header {
-        shape: Shape::Exact { keys: keys.len() as u64 },
+        family_params: FamilyParams::Exact { keys: keys.len() as u64 },
         items: set.stats().items,
         body_bytes: keys.iter().map(|key| MIN_BYTES + key.len() as u64).sum(),
         position: position.into(),
     };
-    let mut sink = Sink::new(out, &header)?;
+    let mut writer = SnapshotWriter::new(out, &header)?;
     for key in &keys {
-        sink.put(&(key.len() as u64).to_le_bytes())?;
-        sink.put(key)?;
+        writer.put(&(key.len() as u64).to_le_bytes())?;
+        writer.put(key)?;
     }
-    sink.finish()
+    writer.finish()
 }
 
-pub(super) fn read<R: Read>(count: u64, items: u64, body: Body<R>) -> Result<ExactSet, Error> {
+pub(super) fn read<R: Read>(
+    count: u64,
+    items: u64,
+    body: BodyReader<R>,
+) -> Result<ExactSet, Error> {
     let bytes = body.into_bytes()?;
     // All of it is checked before the set is made, which takes several times the memory.
     let mut rest = bytes.as_slice();

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::Bitmap;
-use super::base::{Base, Builder, Chunk, MAX_IN_ARRAY};
+use super::base::{Base, BaseBuilder, Chunk, MAX_IN_ARRAY};
 use super::directory::CHUNKS;
 pub(crate) use super::page::PAGE_WORDS;
 use super::page::{self, Page};
 
 /// The ids of a bitmap at one moment, for writing them out.
-pub(crate) struct Capture(Arc<Base>);
+pub(crate) struct SnapshotView(Arc<Base>);
 
 /// What the length of a stored bitmap follows from.
 pub(crate) struct Counts {
@@ -22,7 +22,7 @@ pub(crate) struct Counts {
 }
 
 /// The ids of one chunk, which are `chunk << 16 | position`.
-pub(crate) enum StoredChunk<'a> {
+pub(crate) enum ChunkView<'a> {
     /// Positions, strictly ascending, 1 to 4096 of them.
     Array(&'a [u16]),
     /// A bit for each position, the least significant of the first word for 0. More than 4096 are
@@ -34,14 +34,14 @@ impl Bitmap {
     /// All ids that were in when the call began, and perhaps some that came later.
     ///
     /// Merges the overlay as [`compact`](Bitmap::compact) does. Foreign keys are not among the ids:
-    /// see [`has_foreign_keys`](Bitmap::has_foreign_keys).
-    pub(crate) fn capture(&self) -> Capture {
-        let _turn = self.turn();
-        Capture(Arc::clone(self.publish_compacted().base()))
+    /// see [`has_non_integer_keys`](Bitmap::has_non_integer_keys).
+    pub(crate) fn snapshot_view(&self) -> SnapshotView {
+        let _lock = self.write_lock();
+        SnapshotView(Arc::clone(self.publish_compacted().base()))
     }
 }
 
-impl Capture {
+impl SnapshotView {
     /// How much there is of what. Stays as it is, whatever is inserted.
     pub(crate) fn counts(&self) -> Counts {
         let (chunks, in_arrays, pages) = self.0.counts();
@@ -49,15 +49,15 @@ impl Capture {
     }
 
     /// Number and ids of each chunk, in strictly ascending order. Copies one page at a time.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = (u64, StoredChunk<'_>)> {
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = (u64, ChunkView<'_>)> {
         self.0.chunks().map(|(number, chunk)| match chunk {
-            Chunk::Array(positions) => (number, StoredChunk::Array(positions)),
-            Chunk::Page(page) => (number, StoredChunk::Page(Box::new(page.words()))),
+            Chunk::Array(positions) => (number, ChunkView::Array(positions)),
+            Chunk::Page(page) => (number, ChunkView::Page(Box::new(page.words()))),
         })
     }
 }
 
-/// Tells which chunks can come one after the other in a [`Capture`].
+/// Tells which chunks can come one after the other in a [`SnapshotView`].
 #[derive(Default)]
 pub(crate) struct ChunkRules {
     last: Option<u64>,
@@ -91,10 +91,10 @@ impl ChunkRules {
 /// Makes a bitmap of chunks that are given in strictly ascending order.
 ///
 /// Whatever a chunk holds it is safe to push: what could not have come from a
-/// [`Capture`] is refused.
+/// [`SnapshotView`] is refused.
 #[derive(Default)]
 pub(crate) struct BitmapBuilder {
-    base: Builder,
+    base: BaseBuilder,
     rules: ChunkRules,
     ids: u64,
 }
@@ -124,7 +124,7 @@ impl BitmapBuilder {
 
     /// The bitmap, after `inserts` inserts or as many as there are ids, if that is more. `foreign`
     /// tells whether keys that are no integers were in the set.
-    pub(crate) fn finish(self, inserts: u64, foreign: bool) -> Bitmap {
-        Bitmap::of(self.base.finish(), self.ids, inserts.max(self.ids), foreign)
+    pub(crate) fn finish(self, inserts: u64, non_integer_keys: bool) -> Bitmap {
+        Bitmap::of(self.base.finish(), self.ids, inserts.max(self.ids), non_integer_keys)
     }
 }

@@ -3,8 +3,8 @@
 use bloomgate_filter::snapshot::AnySet;
 use bloomgate_filter::{Bitmap, Error, ExactSet, HashAlgorithm};
 
+use crate::fixtures::{bitmap, bloom, classic, error_of, exact, read, snapshots, write};
 use crate::forge::{self, with};
-use crate::sets::{bitmap, bloom, classic, error_of, exact, read, snapshots, write};
 
 /// The field that reading the forged snapshot names.
 fn refused(forged: &[u8]) -> &'static str {
@@ -112,16 +112,18 @@ fn case_10_counts_near_an_overflow_are_refused() {
 #[test]
 fn case_10_bytes_that_mean_nothing_in_a_family_are_refused() {
     for (_, whole) in snapshots() {
-        for at in (forge::FOREIGN_KEYS + 1..forge::ITEMS).chain(forge::RESERVED..forge::POSITION) {
+        for at in
+            (forge::NON_INTEGER_KEYS + 1..forge::ITEMS).chain(forge::RESERVED..forge::POSITION)
+        {
             assert_eq!(refused(&with(&whole, at, &[0x80])), "reserved bytes");
         }
-        assert_eq!(refused(&with(&whole, forge::FOREIGN_KEYS, &[2])), "foreign keys");
+        assert_eq!(refused(&with(&whole, forge::NON_INTEGER_KEYS, &[2])), "non-integer keys");
     }
-    assert_eq!(refused(&with(&write(&exact()), forge::FOREIGN_KEYS, &[1])), "foreign keys");
+    assert_eq!(refused(&with(&write(&exact()), forge::NON_INTEGER_KEYS, &[1])), "non-integer keys");
     for whole in [write(&bitmap()), write(&exact())] {
         let hashed = [forge::HASH..forge::HASH + 1, forge::FINGERPRINT..forge::SIZE];
-        for at in hashed.into_iter().flatten().chain(forge::HASHES..forge::FOREIGN_KEYS) {
-            assert_eq!(refused(&with(&whole, at, &[1])), "hash, secret or plan", "{at}");
+        for at in hashed.into_iter().flatten().chain(forge::HASHES..forge::NON_INTEGER_KEYS) {
+            assert_eq!(refused(&with(&whole, at, &[1])), "hash, secret or params", "{at}");
         }
     }
 }

@@ -11,7 +11,7 @@ use bloomgate_filter::{
 };
 use tempfile::TempDir;
 
-use crate::sets::{bloom, classic, hasher, keys, secret};
+use crate::fixtures::{bloom, classic, hasher, keys, secret};
 
 fn names(folder: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();

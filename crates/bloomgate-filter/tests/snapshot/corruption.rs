@@ -2,8 +2,8 @@
 
 use bloomgate_filter::{Error, HashAlgorithm, Secret, snapshot};
 
+use crate::fixtures::{bloom, error_of, keys, read, secret, snapshots, write};
 use crate::forge::{self, with};
-use crate::sets::{bloom, error_of, keys, read, secret, snapshots, write};
 
 #[test]
 fn case_08_every_single_flipped_bit_is_an_error() {
@@ -81,7 +81,7 @@ fn case_08_another_hash_is_damage_and_an_unknown_one_is_refused_by_its_number() 
     assert_eq!(error_of(&other), Error::SnapshotHeaderDamaged);
     for id in [0, 4, 255] {
         let unknown = with(&whole, forge::HASH, &[id]);
-        assert_eq!(error_of(&unknown), Error::SnapshotHash { id });
+        assert_eq!(error_of(&unknown), Error::SnapshotHashAlgorithm { id });
     }
 }
 

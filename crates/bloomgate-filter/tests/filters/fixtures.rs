@@ -14,8 +14,8 @@ fn hasher(hash: HashAlgorithm) -> KeyedHasher {
 pub(crate) type Build = fn(u64, f64) -> (Box<dyn Membership>, f64);
 
 fn bloom(hash: HashAlgorithm, items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
-    let plan = BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap();
-    (Box::new(BloomFilter::new(plan, hasher(hash)).unwrap()), plan.expected_rate(items))
+    let params = BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap();
+    (Box::new(BloomFilter::new(params, hasher(hash)).unwrap()), params.expected_rate(items))
 }
 
 pub(crate) fn aes(items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
@@ -31,10 +31,10 @@ pub(crate) fn siphash(items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
 }
 
 pub(crate) fn classic(items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
-    let plan = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap();
+    let params = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap();
     (
-        Box::new(ClassicBloom::new(plan, hasher(HashAlgorithm::Aes128)).unwrap()),
-        plan.expected_rate(items),
+        Box::new(ClassicBloom::new(params, hasher(HashAlgorithm::Aes128)).unwrap()),
+        params.expected_rate(items),
     )
 }
 

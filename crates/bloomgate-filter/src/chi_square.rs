@@ -8,7 +8,7 @@ pub(crate) fn chi_square(counts: &[u32]) -> f64 {
 }
 
 /// The bound that a chi-square of `cells - 1` degrees of freedom exceeds about once in 10^6.
-pub(crate) fn bound(cells: usize) -> f64 {
+pub(crate) fn critical_value(cells: usize) -> f64 {
     let freedom = (cells - 1) as f64;
     freedom + 5.5 * (2.0 * freedom).sqrt() + 12.0
 }
