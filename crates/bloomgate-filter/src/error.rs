@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_message_names_its_field_and_a_fix() {
+    fn every_error_message_names_its_field_and_a_fix() {
         let cases = [
             (Error::RateOutOfRange { value: f64::NAN }, "false_positive_rate"),
             (Error::RateTooSmall { value: 5e-324 }, "false_positive_rate"),

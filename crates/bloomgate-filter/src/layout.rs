@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_is_in_range_for_any_number_of_blocks() {
+    fn block_index_is_in_range_for_any_number_of_blocks() {
         for blocks in 1..=65 {
             for block in [0, 1, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
                 let index = block_index(KeyHash { block, bits: 0 }, blocks);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picks_read_the_fields_of_the_drawing() {
+    fn word_masks_read_the_documented_bit_fields() {
         // Second word in pairs 1 and 3.
         let mut bits = 0b0101_u64;
         for (position, distance) in [(0, 0), (63, 0), (5, 31), (40, 31)] {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn every_two_bits_of_a_word_can_be_chosen() {
+    fn every_pair_of_bits_in_a_word_can_be_chosen() {
         let mut ways = std::collections::HashMap::new();
         for choice in 0..2048 {
             let [(_, mask), ..] = word_masks(choice << 49);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn case_04_blocks_are_used_evenly_however_many_there_are() {
+    fn case_04_block_index_is_uniform_for_large_block_counts() {
         for hasher in hashers() {
             for blocks in [3 << 29, (1_u64 << 33) + 7, 1 << 50] {
                 let mut counts = [0_u32; 64];
@@ -141,7 +141,7 @@ mod tests {
     /// Within one block the bits must still be uniform: the hash of the block must not leak into
     /// them. For SipHash both come from the same 64 bits.
     #[test]
-    fn case_05_bits_are_even_within_a_slice_of_the_blocks() {
+    fn case_05_bits_are_uniform_within_a_subset_of_the_blocks() {
         for hasher in hashers() {
             let mut words = [0_u32; 16];
             let (mut positions, mut distances) = ([[0_u32; 64]; 4], [[0_u32; 32]; 4]);

@@ -15,7 +15,7 @@ fn measured<S>(fill: impl FnOnce() -> S, bytes: impl Fn(&S) -> u64) -> (u64, u64
 const COUNTERS: u64 = 2 * 32 * 64;
 
 #[test]
-fn a_bitmap_tells_all_of_its_memory_and_allocates_nothing_to_answer() {
+fn bitmap_reports_its_heap_memory_and_lookups_do_not_allocate() {
     // Nothing, dense ids, sparse ids, and ids that are far apart.
     for (count, gap) in [(0, 1), (200_000, 1), (30_000, 100), (5_000, 1 << 40)] {
         for compact in [false, true] {
@@ -41,7 +41,7 @@ fn a_bitmap_tells_all_of_its_memory_and_allocates_nothing_to_answer() {
 }
 
 #[test]
-fn an_exact_set_tells_all_of_its_memory() {
+fn exact_set_reports_its_heap_memory() {
     for count in [0, 1, 9, 5_000_u64] {
         let fill = || {
             let set = ExactSet::new();

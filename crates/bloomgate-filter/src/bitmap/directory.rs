@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn locations_survive_packing() {
+    fn packed_locations_round_trip() {
         let largest = (usize::MAX as u64 >> PackedLocation::LEN_BITS) as usize;
         for start in [0, 1, 12_345, largest] {
             for location in [1, 2, 4095, 4096]
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_are_close_together_make_a_direct_table() {
+    fn close_chunks_use_a_direct_table() {
         assert!(check(vec![]));
         assert!(check(vec![0]));
         assert!(check(vec![CHUNKS - 1]));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_are_far_apart_make_a_sorted_list() {
+    fn distant_chunks_use_a_sorted_list() {
         assert!(!check(vec![0, CHUNKS / 2]));
         assert!(!check((0..100).map(|n| n * 5).collect()));
         assert!(!check((0..20).map(|n| n << 40).collect()));
@@ -215,7 +215,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 128 }))]
 
         #[test]
-        fn a_directory_knows_its_chunks_and_no_others(
+        fn directory_finds_exactly_its_chunks(
             numbers in prop::collection::vec(
                 (0_u64..4, -30_i64..30)
                     .prop_map(|(quarter, off)| (quarter << 46).wrapping_add_signed(off) & (CHUNKS - 1)),

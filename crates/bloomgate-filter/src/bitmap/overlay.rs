@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_found_once_it_is_in() {
+    fn overlay_finds_every_inserted_id() {
         let overlay = Overlay::new(30, RandomState::new());
         let ids: Vec<u64> = (0..29).chain([u64::MAX]).collect();
         for (at, &id) in ids.iter().enumerate() {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resized_overlay_holds_the_same_ids() {
+    fn resized_overlay_holds_the_same_ids() {
         let small = Overlay::new(3, RandomState::new());
         for id in [0, 7, u64::MAX] {
             assert!(small.insert(id));

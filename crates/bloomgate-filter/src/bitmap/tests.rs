@@ -74,7 +74,7 @@ fn paged() -> Bitmap {
 }
 
 #[test]
-fn case_01_an_empty_set_holds_nothing_and_takes_its_first_id() {
+fn case_01_empty_bitmap_contains_nothing_and_accepts_a_first_id() {
     for id in CORNERS {
         let bitmap = Bitmap::default();
         assert!(bitmap.is_empty() && CORNERS.iter().all(|&id| !bitmap.contains_id(id)));
@@ -95,7 +95,7 @@ fn case_01_an_empty_set_holds_nothing_and_takes_its_first_id() {
 }
 
 #[test]
-fn keys_are_ids_in_little_endian_bytes() {
+fn bitmap_keys_are_little_endian_integers() {
     let bitmap = Bitmap::new();
     assert!(bitmap.insert(&(-2_i64).to_le_bytes()));
     assert!(bitmap.contains_id(u64::MAX - 1));
@@ -104,7 +104,7 @@ fn keys_are_ids_in_little_endian_bytes() {
 }
 
 #[test]
-fn ranges_of_every_length_hold_just_their_ids() {
+fn ranges_of_every_length_contain_exactly_their_ids() {
     let most = if cfg!(miri) { 40 } else { 2049 };
     // From 0, around the end of the range, around the least signed number, across a chunk's border.
     for first in [0, u64::MAX - 999, i64::MIN as u64 - 1_000, 65_536 - 7] {
@@ -128,7 +128,7 @@ fn ranges_of_every_length_hold_just_their_ids() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn an_array_becomes_a_page_beyond_4096_ids_and_loses_none() {
+fn array_becomes_a_page_above_4096_ids_without_loss() {
     for (count, page) in [(4095, false), (4096, false), (4097, true), (4098, true)] {
         // Every third id, so that a page isn't full.
         let bitmap = of((0..count).map(|n| n * 3));
@@ -146,7 +146,7 @@ fn an_array_becomes_a_page_beyond_4096_ids_and_loses_none() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn a_page_takes_ids_in_place_and_counts_each_once() {
+fn page_inserts_in_place_and_counts_each_id_once() {
     let bitmap = of(0..5_000);
     bitmap.compact();
     let bytes = bitmap.bytes();
@@ -159,7 +159,7 @@ fn a_page_takes_ids_in_place_and_counts_each_once() {
 }
 
 #[test]
-fn an_insert_through_an_old_state_reaches_the_new_one() {
+fn page_insert_through_a_replaced_state_reaches_the_published_state() {
     let bitmap = paged();
     let old = bitmap.state.load_full();
     // A new base is published while somebody still has the old one in hand.
@@ -174,7 +174,7 @@ fn an_insert_through_an_old_state_reaches_the_new_one() {
 }
 
 #[test]
-fn an_old_state_without_the_page_defers_to_the_new_one() {
+fn replaced_state_without_the_page_defers_to_the_published_state() {
     let bitmap = loaded(0, 4_096);
     let old = bitmap.state.load_full();
     bitmap.insert_id(4_096);
@@ -188,7 +188,7 @@ fn an_old_state_without_the_page_defers_to_the_new_one() {
 }
 
 #[test]
-fn ids_wait_in_the_overlay_until_they_are_merged_and_are_found_all_the_while() {
+fn ids_are_found_in_the_overlay_and_after_compaction() {
     let bitmap = Bitmap::new();
     let ids: Vec<u64> = (0..if cfg!(miri) { 100 } else { 10_000 }).map(|n| n * 9_973).collect();
     for (at, &id) in ids.iter().enumerate() {
@@ -211,7 +211,7 @@ fn ids_wait_in_the_overlay_until_they_are_merged_and_are_found_all_the_while() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn a_union_holds_the_ids_of_both_whatever_they_are_stored_in() {
+fn merge_unites_every_pair_of_storage_kinds() {
     // For each side: nothing, an overlay, an array, a page.
     let sides = |offset: u64| {
         let array = loaded(offset, 3_000);
@@ -238,7 +238,7 @@ fn a_union_holds_the_ids_of_both_whatever_they_are_stored_in() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn a_set_merged_into_itself_is_unchanged() {
+fn bitmap_merged_into_itself_is_unchanged() {
     let bitmap = of((0..6_000).chain([u64::MAX]));
     bitmap.merge(&bitmap);
     assert_eq!(bitmap.len(), 6_001);
@@ -268,7 +268,7 @@ fn every_non_integer_key_is_reported_present_after_one_was_inserted() {
 }
 
 #[test]
-fn the_trait_object_behaves_as_the_set() {
+fn set_works_as_a_membership_trait_object() {
     let set: Arc<dyn Membership> = Arc::new(Bitmap::new());
     let keys = [1_u64, 2, u64::MAX].map(u64::to_le_bytes);
     assert!(set.insert(&keys[0]));
@@ -285,7 +285,7 @@ fn the_trait_object_behaves_as_the_set() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn what_is_planned_for_dense_ids_is_what_they_take() {
+fn planned_bytes_of_dense_ids_match_their_memory() {
     for count in [0, 1, 1_000, 4_096, 4_097, 65_536, 65_537, 70_000, 1_000_000] {
         let set = Bitmap::new();
         (0..count).for_each(|id| _ = set.insert_id(id));
@@ -298,7 +298,7 @@ fn what_is_planned_for_dense_ids_is_what_they_take() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn memory_is_about_a_bit_for_dense_ids_and_two_bytes_for_sparse_ones() {
+fn bitmap_memory_matches_the_documented_bits_per_id() {
     let bits = |count: u64, id: fn(u64) -> u64| {
         let bitmap = of((0..count).map(id));
         bitmap.compact();
@@ -320,7 +320,7 @@ fn memory_is_about_a_bit_for_dense_ids_and_two_bytes_for_sparse_ones() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn a_million_dense_ids_take_at_most_1_2_bits_each_even_before_they_are_compacted() {
+fn a_million_dense_ids_take_at_most_1_2_bits_each_before_compaction() {
     let bitmap = of(1..=1_000_000);
     assert!(bitmap.bytes() * 8 < 1_200_000, "{}", bitmap.bytes());
     bitmap.compact();
@@ -328,7 +328,7 @@ fn a_million_dense_ids_take_at_most_1_2_bits_each_even_before_they_are_compacted
 }
 
 #[test]
-fn case_10_chunks_that_no_bitmap_can_have_are_refused() {
+fn case_10_bitmap_builder_refuses_invalid_chunks() {
     let ascending: Vec<u16> = (0..=4_096).collect();
     let words = |count: usize| {
         let mut words = [0; 1024];
@@ -413,7 +413,7 @@ fn race(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
 }
 
 #[test]
-fn case_11_what_was_announced_is_contained_while_arrays_become_pages() {
+fn case_11_inserted_ids_stay_visible_while_arrays_become_pages() {
     let few = cfg!(miri);
     // One chunk after another is filled, each from the overlay over an array to a page.
     let (bitmap, each) = if few { (loaded(0, 4_090), 8) } else { (Bitmap::new(), 6_000) };
@@ -422,14 +422,14 @@ fn case_11_what_was_announced_is_contained_while_arrays_become_pages() {
 }
 
 #[test]
-fn case_11_what_was_announced_is_contained_while_sparse_ids_are_sorted_in() {
+fn case_11_inserted_ids_stay_visible_while_the_overlay_is_merged() {
     let each = if cfg!(miri) { 8 } else { 1_000 };
     race(&Bitmap::new(), each, |n| n * 1_000);
     race(&Bitmap::new(), each, |n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
 }
 
 #[test]
-fn case_11_what_was_announced_is_contained_while_others_are_merged_in() {
+fn case_11_inserted_ids_stay_visible_during_merges() {
     let each = if cfg!(miri) { 8 } else { 1_000 };
     // Inserts go where `other` has a page and this bitmap at first has nothing.
     let (bitmap, id) = (Bitmap::new(), |n| 5_000 + n * 13);
@@ -465,7 +465,7 @@ fn case_11_what_was_announced_is_contained_while_others_are_merged_in() {
 }
 
 #[test]
-fn case_11_of_threads_that_insert_the_same_id_exactly_one_is_told_it_is_new() {
+fn case_11_concurrent_inserts_of_one_id_return_true_exactly_once() {
     let bitmap = Bitmap::new();
     let barrier = Barrier::new(THREADS as usize);
     // Dense ids that pass through all three places, then sparse ones.
@@ -486,7 +486,7 @@ fn case_11_of_threads_that_insert_the_same_id_exactly_one_is_told_it_is_new() {
 }
 
 #[test]
-fn neither_readers_nor_inserts_into_pages_wait_for_a_writer() {
+fn lookups_and_page_inserts_do_not_wait_for_the_write_lock() {
     let bitmap = Arc::new(paged());
     bitmap.insert_id(1 << 30);
     let lock = bitmap.write_lock();
@@ -509,7 +509,7 @@ fn neither_readers_nor_inserts_into_pages_wait_for_a_writer() {
 }
 
 #[test]
-fn a_writer_that_panicked_blocks_nobody() {
+fn a_panicked_writer_does_not_block_later_inserts() {
     let bitmap = Bitmap::new();
     let panicked = thread::scope(|scope| {
         let work = || {
@@ -571,7 +571,7 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "too many ids")]
-    fn any_history_agrees_with_a_model(steps in prop::collection::vec(step(), 1..24), probes in prop::collection::vec(id(), 40)) {
+    fn bitmap_operations_agree_with_a_btree_set(steps in prop::collection::vec(step(), 1..24), probes in prop::collection::vec(id(), 40)) {
         let (mut bitmap, mut model) = (Bitmap::new(), BTreeSet::new());
         for step in steps {
             match step {

@@ -32,7 +32,7 @@ fn explore(check: impl Fn() + Send + Sync + 'static) {
 }
 
 #[test]
-fn the_keys_of_the_model_meet_in_every_word() {
+fn model_keys_share_one_bit_in_every_word() {
     for ((word, mask), (other_word, other_mask)) in
         word_masks(ONE).into_iter().zip(word_masks(OTHER))
     {
@@ -42,7 +42,7 @@ fn the_keys_of_the_model_meet_in_every_word() {
 }
 
 #[test]
-fn case_11_in_no_order_do_two_inserts_lose_a_bit() {
+fn case_11_concurrent_inserts_lose_no_bit_in_any_interleaving() {
     explore(|| {
         let block = Arc::new(Modelled::default());
         let other = thread::spawn({
@@ -57,7 +57,7 @@ fn case_11_in_no_order_do_two_inserts_lose_a_bit() {
 }
 
 #[test]
-fn case_11_in_no_order_are_all_told_that_a_new_key_was_there() {
+fn case_11_of_concurrent_inserts_of_a_new_key_at_least_one_returns_true() {
     explore(|| {
         let block = Arc::new(Modelled::default());
         let other = thread::spawn({
@@ -70,7 +70,7 @@ fn case_11_in_no_order_are_all_told_that_a_new_key_was_there() {
 }
 
 #[test]
-fn who_finds_a_key_sees_what_was_done_before_it_was_inserted() {
+fn a_found_key_makes_writes_before_its_insert_visible() {
     explore(|| {
         let block = Arc::new(Modelled::default());
         let row = Arc::new(loom::sync::atomic::AtomicU64::new(0));
@@ -90,7 +90,7 @@ fn who_finds_a_key_sees_what_was_done_before_it_was_inserted() {
 }
 
 #[test]
-fn case_11_a_merge_loses_neither_its_own_bits_nor_those_of_an_insert() {
+fn case_11_merge_and_concurrent_insert_lose_no_bit() {
     explore(|| {
         let (target, source) = (Arc::new(Modelled::default()), Modelled::default());
         source.insert(OTHER);

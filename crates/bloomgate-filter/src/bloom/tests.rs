@@ -40,7 +40,7 @@ fn passing<K: AsRef<[u8]>>(filter: &BloomFilter, probes: impl Iterator<Item = K>
 }
 
 #[test]
-fn case_01_a_filter_for_no_items_works() {
+fn case_01_filter_for_zero_items_works() {
     for hash in HASHES {
         let filter = filter(0, 0.01, hash);
         assert_eq!(passing(&filter, (0..10_000).map(u64::to_le_bytes)), 0);
@@ -55,7 +55,7 @@ fn case_01_a_filter_for_no_items_works() {
 }
 
 #[test]
-fn case_05_a_filter_of_one_key_knows_only_that_key() {
+fn case_05_filter_of_one_key_contains_only_that_key() {
     for hash in HASHES {
         let filter = filter(1, 1e-9, hash);
         filter.insert(&1_u64.to_le_bytes());
@@ -65,7 +65,7 @@ fn case_05_a_filter_of_one_key_knows_only_that_key() {
 
 /// Several filters at several degrees of fullness: measured against model, from both sides.
 #[test]
-fn the_model_predicts_the_measured_rate() {
+fn measured_rate_agrees_with_the_model() {
     const PROBES: u64 = 100_000;
     for hash in HASHES {
         for (planned, inserted) in [(2_000, 2_000), (2_000, 4_000), (60, 60), (20, 30)] {
@@ -88,7 +88,7 @@ fn the_model_predicts_the_measured_rate() {
 }
 
 #[test]
-fn case_04_a_rate_of_one_in_a_million_is_kept() {
+fn case_04_rate_of_one_in_a_million_holds() {
     for hash in HASHES {
         let filter = filter(20_000, 1e-6, hash);
         for n in 0..20_000_u64 {
@@ -101,7 +101,7 @@ fn case_04_a_rate_of_one_in_a_million_is_kept() {
 }
 
 #[test]
-fn case_06_a_filter_with_every_bit_set_says_so() {
+fn case_06_saturated_filter_reports_rate_1_and_unknown_count() {
     let filter = filter(0, 0.01, HashAlgorithm::Xxh3);
     for n in 0..20_000_u64 {
         filter.insert(&n.to_le_bytes());
@@ -113,7 +113,7 @@ fn case_06_a_filter_with_every_bit_set_says_so() {
 }
 
 #[test]
-fn case_11_sixteen_threads_lose_no_bits() {
+fn case_11_concurrent_inserts_of_sixteen_threads_lose_no_bits() {
     const EACH: u64 = 20_000;
     // Half the planned size, so that threads meet in the same words all the time.
     let filter = filter(160_000, 0.01, HashAlgorithm::Xxh3);
@@ -138,21 +138,21 @@ fn case_11_sixteen_threads_lose_no_bits() {
 }
 
 #[test]
-fn memory_that_is_not_there_is_an_error() {
+fn refused_allocation_is_an_error() {
     let params = params(1 << 58, 0.5);
     let error = BloomFilter::new(params, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
     assert_eq!(error, Error::OutOfMemory { bytes: params.bytes() });
 }
 
 #[test]
-fn blocks_are_cache_lines() {
+fn block_is_one_aligned_cache_line() {
     assert_eq!((size_of::<Block>(), align_of::<Block>()), (64, 64));
     let filter = filter(1_000, 0.01, HashAlgorithm::Xxh3);
     assert_eq!(size_of_val(&*filter.blocks) as u64, filter.params().bytes());
 }
 
 #[test]
-fn the_trait_object_behaves_as_the_filter() {
+fn filter_works_as_a_membership_trait_object() {
     let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, HashAlgorithm::SipHash13));
     assert!(!filter.contains(b"a"));
     assert!(filter.insert(b"a"));
@@ -162,7 +162,7 @@ fn the_trait_object_behaves_as_the_filter() {
 }
 
 #[test]
-fn case_11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() {
+fn case_11_keys_are_visible_to_threads_that_observe_their_insert() {
     // The fullest case for the vector load: one block, all bits contended.
     const INSERTS: u64 = if cfg!(miri) { 100 } else { 20_000 };
     let filter = filter(40, 0.01, HashAlgorithm::Xxh3);
@@ -187,7 +187,7 @@ fn case_11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() 
 }
 
 #[test]
-fn a_large_filter_is_judged_by_a_sample() {
+fn fill_ratio_of_a_large_filter_is_sampled() {
     let filter = filter(3_000_000, 0.01, HashAlgorithm::Xxh3);
     assert!(filter.blocks.len() < MAX_SAMPLED_BLOCKS, "{}", filter.blocks.len());
     let filter = self::filter(3_000_000, 0.0001, HashAlgorithm::Xxh3);
@@ -210,7 +210,7 @@ fn a_large_filter_is_judged_by_a_sample() {
 }
 
 #[test]
-fn merging_makes_a_union() {
+fn merging_two_filters_gives_their_union() {
     for hash in HASHES {
         let (one, other) = (filter(1_000, 0.01, hash), filter(1_000, 0.01, hash));
         (0..300_u64).for_each(|n| _ = one.insert(&n.to_le_bytes()));
@@ -225,7 +225,7 @@ fn merging_makes_a_union() {
 }
 
 #[test]
-fn a_filter_of_another_kind_is_not_merged_and_nothing_changes() {
+fn merge_refuses_other_parameters_or_hashers_and_changes_nothing() {
     let target = filter(1_000, 0.01, HashAlgorithm::Xxh3);
     target.insert(b"before");
     let (bits, stats) = (words(&target), target.stats());
@@ -248,7 +248,7 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "too slow")]
-    fn batches_do_what_single_calls_do(
+    fn batch_calls_agree_with_single_calls(
         inserted in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..150),
         asked in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3), 0..150),
         items in 0_u64..300,
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn no_member_is_denied(
+    fn inserted_keys_are_always_found(
         keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..200),
         items in 0_u64..300,
         rate in 1e-9..0.999,

@@ -35,7 +35,7 @@ fn passing<K: AsRef<[u8]>>(filter: &ClassicBloom, probes: impl Iterator<Item = K
 }
 
 #[test]
-fn case_01_a_filter_for_no_items_works() {
+fn case_01_filter_for_zero_items_works() {
     for hash in HASHES {
         let filter = filter(0, 0.01, hash);
         assert_eq!(passing(&filter, (0..10_000).map(u64::to_le_bytes)), 0);
@@ -51,7 +51,7 @@ fn case_01_a_filter_for_no_items_works() {
 
 #[test]
 #[ignore = "forty million probes: seconds in release, a minute in debug"]
-fn deep_case_04_the_classic_filter_keeps_a_rate_of_one_in_a_million() {
+fn deep_case_04_classic_filter_holds_a_rate_of_one_in_a_million() {
     const PROBES: u64 = 20_000_000;
     for hash in HASHES {
         let filter = filter(100_000, 1e-6, hash);
@@ -64,7 +64,7 @@ fn deep_case_04_the_classic_filter_keeps_a_rate_of_one_in_a_million() {
 }
 
 #[test]
-fn case_05_a_filter_of_one_key_knows_only_that_key() {
+fn case_05_filter_of_one_key_contains_only_that_key() {
     for hash in HASHES {
         let filter = filter(1, 1e-9, hash);
         filter.insert(&0_u64.to_le_bytes());
@@ -73,7 +73,7 @@ fn case_05_a_filter_of_one_key_knows_only_that_key() {
 }
 
 #[test]
-fn case_06_a_filter_with_every_bit_set_says_so() {
+fn case_06_saturated_filter_reports_rate_1_and_unknown_count() {
     // 96 bits: the last word has spare bits, which must not count as unset.
     let filter = filter(10, 0.01, HashAlgorithm::Xxh3);
     assert_eq!(filter.params().bits(), 96);
@@ -88,7 +88,7 @@ fn case_06_a_filter_with_every_bit_set_says_so() {
 }
 
 #[test]
-fn case_06_the_sample_of_a_large_filter_tells_its_fill() {
+fn case_06_sampled_fill_ratio_agrees_with_the_full_count() {
     let params = params(1_000_000, 0.01);
     // One word in ten is looked at.
     let step = params.words().div_ceil(MAX_SAMPLED_WORDS as u64);
@@ -113,7 +113,7 @@ fn case_06_the_sample_of_a_large_filter_tells_its_fill() {
 }
 
 #[test]
-fn case_11_sixteen_threads_lose_no_bits() {
+fn case_11_concurrent_inserts_of_sixteen_threads_lose_no_bits() {
     const EACH: u64 = 100;
     const ROUNDS: u64 = 100;
     let keys = |round: u64, thread: u64| {
@@ -154,7 +154,7 @@ fn case_11_sixteen_threads_lose_no_bits() {
 }
 
 #[test]
-fn merging_adds_the_keys_of_the_other() {
+fn merging_two_filters_gives_their_union() {
     let [even, odd, both] = [(); 3].map(|()| filter(2_000, 0.001, HashAlgorithm::SipHash13));
     for n in 0..1_000_u64 {
         if n % 2 == 0 { &even } else { &odd }.insert(&n.to_le_bytes());
@@ -168,7 +168,7 @@ fn merging_adds_the_keys_of_the_other() {
 }
 
 #[test]
-fn case_11_what_is_inserted_before_a_merge_is_found_after_it_while_others_insert() {
+fn case_11_merge_during_inserts_keeps_earlier_keys_of_both_filters() {
     let (target, source) =
         (filter(20_000, 0.01, HashAlgorithm::Xxh3), filter(20_000, 0.01, HashAlgorithm::Xxh3));
     (0..5_000_u64).for_each(|n| _ = source.insert(&n.to_le_bytes()));
@@ -182,7 +182,7 @@ fn case_11_what_is_inserted_before_a_merge_is_found_after_it_while_others_insert
 }
 
 #[test]
-fn filters_that_differ_are_not_merged() {
+fn merge_refuses_other_parameters_or_hashers_and_changes_nothing() {
     for (hash, other_hash) in [(HASHES[0], HASHES[1]), (HASHES[1], HASHES[0])] {
         let target = filter(100, 0.01, hash);
         target.insert(b"a");
@@ -204,7 +204,7 @@ fn filters_that_differ_are_not_merged() {
 }
 
 #[test]
-fn case_07_a_filter_made_from_copied_words_is_the_same_filter() {
+fn case_07_filter_restored_from_its_words_is_identical() {
     for hash in HASHES {
         let original = filter(1_000, 0.01, hash);
         (0..1_000_u64).for_each(|n| _ = original.insert(&n.to_le_bytes()));
@@ -218,7 +218,7 @@ fn case_07_a_filter_made_from_copied_words_is_the_same_filter() {
 }
 
 #[test]
-fn case_10_words_that_the_plan_does_not_fit_are_refused() {
+fn case_10_words_that_contradict_the_parameters_are_refused() {
     let params = params(10, 0.01);
     let from = |words: &[u64]| {
         ClassicBloom::from_words(params, hasher(HashAlgorithm::Xxh3, 1, 2), 0, words.to_vec())
@@ -240,14 +240,14 @@ fn case_10_words_that_the_plan_does_not_fit_are_refused() {
 }
 
 #[test]
-fn memory_that_is_not_there_is_an_error() {
+fn refused_allocation_is_an_error() {
     let params = params(1 << 58, 0.6);
     let error = ClassicBloom::new(params, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
     assert_eq!(error, Error::OutOfMemory { bytes: params.bytes() });
 }
 
 #[test]
-fn the_trait_object_behaves_as_the_filter() {
+fn filter_works_as_a_membership_trait_object() {
     let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, HashAlgorithm::SipHash13));
     assert!(!filter.contains(b"a"));
     assert!(filter.insert(b"a"));
@@ -264,7 +264,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_member_is_denied(
+    fn inserted_keys_are_always_found(
         keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..100),
         items in 0_u64..300,
         rate in 1e-9..0.999,

@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 4_000 }))]
 
     #[test]
-    fn the_vector_probes_find_what_the_scalar_one_finds(
+    fn vector_probes_agree_with_the_scalar_probe(
         words: [u64; 8],
         bits: u64,
         holes in proptest::array::uniform8(proptest::bool::weighted(0.1)),
@@ -46,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn the_processors_cipher_is_the_portable_one(key: [u8; 16], plain: [u8; 16]) {
+    fn hardware_aes_agrees_with_portable_aes(key: [u8; 16], plain: [u8; 16]) {
         let mut expected = plain.into();
         aes::Aes128::new(&key.into()).encrypt_block(&mut expected);
         if let Some(cipher) = AesNi::new(&key) {
@@ -58,7 +58,7 @@ proptest! {
 
 /// FIPS 197, appendix C.1.
 #[test]
-fn the_processors_cipher_is_the_standards() {
+fn hardware_aes_agrees_with_fips_197() {
     let key = std::array::from_fn(|at| at as u8);
     let plain = std::array::from_fn(|at| 0x11 * at as u8);
     let cipher = [
@@ -72,7 +72,7 @@ fn the_processors_cipher_is_the_standards() {
 
 /// Each single bit of each word, alone missing from a full block and alone set in an empty one.
 #[test]
-fn every_bit_of_a_block_is_looked_at_where_it_belongs() {
+fn vector_probes_test_every_bit_of_a_key() {
     for bits in (0..if cfg!(miri) { 20 } else { 20_000_u64 })
         .map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
     {

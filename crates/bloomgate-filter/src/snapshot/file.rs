@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files")]
-    fn a_save_that_fails_half_way_leaves_the_old_file_and_nothing_else() {
+    fn failed_save_keeps_the_old_file_and_removes_the_temporary_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("set");
         fs::write(&path, "old").unwrap();
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files")]
-    fn savers_at_once_each_write_a_file_of_their_own() {
+    fn concurrent_saves_use_separate_temporary_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("set");
         replace(&path, |outer| {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files")]
-    fn a_bare_file_name_is_in_the_working_directory() {
+    fn bare_file_name_is_saved_in_the_working_directory() {
         let folder = tempfile::tempdir_in(".").unwrap();
         let name = PathBuf::from(folder.path().file_name().unwrap()).with_extension("set");
         replace(&name, |_| Ok(())).unwrap();

@@ -38,7 +38,7 @@ fn back(bytes: &[u8]) -> AnySet {
 }
 
 /// Fills the set, sends it there and back, and compares.
-fn goes_there_and_back<S: Persist + Membership>(set: &S, keys: u64) {
+fn assert_round_trip<S: Persist + Membership>(set: &S, keys: u64) {
     let what = set.family();
     for key in 0..keys {
         set.insert(&key.to_le_bytes());
@@ -69,44 +69,44 @@ fn goes_there_and_back<S: Persist + Membership>(set: &S, keys: u64) {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_bloom_filter_of_any_size_comes_back_as_it_was() {
+fn bloom_snapshots_of_every_size_round_trip() {
     for hash in HashAlgorithm::ALL {
         for blocks in (1..=65).chain([1023, 1024, 1025, 3000]) {
-            goes_there_and_back(&bloom(blocks, hash), blocks * 3);
+            assert_round_trip(&bloom(blocks, hash), blocks * 3);
         }
     }
-    goes_there_and_back(&bloom(5, HashAlgorithm::Xxh3), 0);
+    assert_round_trip(&bloom(5, HashAlgorithm::Xxh3), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_classic_filter_of_any_size_comes_back_as_it_was() {
+fn classic_snapshots_of_every_size_round_trip() {
     for bits in 1..=2049 {
-        goes_there_and_back(&classic(bits, HashAlgorithm::ALL[bits as usize % 3]), bits / 8 + 1);
+        assert_round_trip(&classic(bits, HashAlgorithm::ALL[bits as usize % 3]), bits / 8 + 1);
     }
     // Around one piece of reading, and beyond some.
     for bits in [524_287, 524_288, 524_289, 1_048_583, 2_000_003] {
-        goes_there_and_back(&classic(bits, HashAlgorithm::Xxh3), 1000);
+        assert_round_trip(&classic(bits, HashAlgorithm::Xxh3), 1000);
     }
-    goes_there_and_back(&classic(77, HashAlgorithm::SipHash13), 0);
+    assert_round_trip(&classic(77, HashAlgorithm::SipHash13), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_bitmap_of_any_range_comes_back_as_it_was() {
+fn bitmap_snapshots_of_every_range_length_round_trip() {
     for ids in 1..=2049 {
         let bitmap = Bitmap::new();
         (0..ids).for_each(|id: u64| _ = bitmap.insert_id(id.wrapping_sub(ids / 2)));
         // Read back, it is compact; before that its memory is another.
         bitmap.compact();
-        goes_there_and_back(&bitmap, 0);
+        assert_round_trip(&bitmap, 0);
     }
-    goes_there_and_back(&Bitmap::new(), 0);
+    assert_round_trip(&Bitmap::new(), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_bitmap_of_arrays_and_pages_near_and_far_comes_back_as_it_was() {
+fn bitmap_snapshot_of_mixed_chunks_round_trips() {
     let bitmap = Bitmap::new();
     for id in 0..200_000_u64 {
         bitmap.insert_id(id);
@@ -120,13 +120,13 @@ fn a_bitmap_of_arrays_and_pages_near_and_far_comes_back_as_it_was() {
     }
     bitmap.insert_id((8 << 50) + 1);
     bitmap.compact();
-    goes_there_and_back(&bitmap, 0);
+    assert_round_trip(&bitmap, 0);
     bitmap.insert(b"no integer");
-    goes_there_and_back(&bitmap, 0);
+    assert_round_trip(&bitmap, 0);
 }
 
 #[test]
-fn ids_that_wait_to_be_sorted_in_are_in_the_snapshot_too() {
+fn snapshot_includes_ids_in_the_overlay() {
     let bitmap = Bitmap::new();
     for id in 0..500 {
         bitmap.insert_id(id * 1_000_003);
@@ -141,7 +141,7 @@ fn ids_that_wait_to_be_sorted_in_are_in_the_snapshot_too() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn an_exact_set_of_any_number_of_keys_comes_back_as_it_was() {
+fn exact_set_snapshots_of_every_size_round_trip() {
     for count in 0..=300_usize {
         let set = ExactSet::new();
         // The empty key, and others up to some thousand bytes.
@@ -156,7 +156,7 @@ fn an_exact_set_of_any_number_of_keys_comes_back_as_it_was() {
 }
 
 #[test]
-fn the_exact_families_need_no_secret() {
+fn exact_families_are_read_without_a_secret() {
     for bytes in [written(&Bitmap::new()), written(&ExactSet::new())] {
         let loaded = read(bytes.as_slice(), bytes.len() as u64, None).unwrap();
         let header = loaded.header;
@@ -169,7 +169,7 @@ fn the_exact_families_need_no_secret() {
 }
 
 #[test]
-fn a_set_that_was_read_can_be_merged_with_the_one_that_was_written() {
+fn loaded_filter_can_be_merged_with_the_original() {
     let (one, other) = (bloom(3, HashAlgorithm::Aes128), bloom(3, HashAlgorithm::Aes128));
     one.insert(b"one");
     other.insert(b"other");
@@ -181,7 +181,7 @@ fn a_set_that_was_read_can_be_merged_with_the_one_that_was_written() {
 }
 
 #[test]
-fn a_position_of_4096_bytes_is_carried_and_one_byte_more_is_refused() {
+fn position_of_4096_bytes_is_accepted_and_4097_refused() {
     let set = bloom(1, HashAlgorithm::Xxh3);
     let position: Vec<u8> = (0..MAX_POSITION_BYTES + 1).map(|at| at as u8).collect();
     let (_, longest) = position.split_first().unwrap();
@@ -207,7 +207,7 @@ impl Read for Trickle<'_> {
 }
 
 #[test]
-fn a_reader_may_give_the_bytes_in_any_pieces() {
+fn snapshot_is_read_from_short_and_interrupted_reads() {
     let set = classic(10_001, HashAlgorithm::SipHash13);
     set.insert(b"present");
     let bytes = written(&set);
@@ -233,7 +233,7 @@ impl Write for Full {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_writer_that_fails_at_whatever_byte_is_an_error() {
+fn writer_failure_at_any_byte_is_an_error() {
     let set = classic(1_000, HashAlgorithm::SipHash13);
     let length = written(&set).len();
     for room in 0..length {
@@ -246,7 +246,7 @@ fn a_writer_that_fails_at_whatever_byte_is_an_error() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_reader_that_fails_is_an_error_and_not_the_end() {
+fn failing_reader_is_an_io_error_not_a_truncation() {
     let bytes = written(&bloom(2, HashAlgorithm::Xxh3));
     struct Broken;
     impl Read for Broken {
@@ -262,7 +262,7 @@ fn a_reader_that_fails_is_an_error_and_not_the_end() {
 }
 
 #[test]
-fn debug_tells_neither_the_position_nor_a_key() {
+fn debug_output_contains_neither_position_nor_key() {
     let bytes = written(&bloom(1, HashAlgorithm::Xxh3));
     let loaded = read(bytes.as_slice(), bytes.len() as u64, Some(&secret())).unwrap();
     let text = format!("{loaded:?}");

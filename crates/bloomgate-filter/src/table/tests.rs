@@ -10,7 +10,7 @@ fn table(capacity: usize) -> Table<u64> {
 }
 
 #[test]
-fn an_item_is_found_once_it_is_in() {
+fn table_finds_every_inserted_item() {
     let table = table(30);
     for item in 0..30 {
         assert!(!table.contains(&item));
@@ -22,7 +22,7 @@ fn an_item_is_found_once_it_is_in() {
 }
 
 #[test]
-fn a_full_table_hands_the_item_back() {
+fn full_table_returns_the_item() {
     for capacity in [0, 1, 2, 3, 7] {
         let table = table(capacity);
         for item in 0..capacity as u64 {
@@ -38,7 +38,7 @@ fn a_full_table_hands_the_item_back() {
 }
 
 #[test]
-fn a_resized_table_holds_the_same_items_and_never_less() {
+fn resized_table_holds_the_same_items() {
     let small = table(5);
     for item in 0..5 {
         small.insert(item).unwrap();
@@ -54,7 +54,7 @@ fn a_resized_table_holds_the_same_items_and_never_less() {
 }
 
 #[test]
-fn byte_strings_are_found_by_slice() {
+fn table_of_byte_strings_is_searched_by_slice() {
     let table: Table<Arc<[u8]>> = Table::new(4, RandomState::new());
     table.insert(Arc::from(&b"a"[..])).unwrap();
     assert!(table.contains(&b"a"[..]));

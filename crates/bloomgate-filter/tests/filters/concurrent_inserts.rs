@@ -3,12 +3,12 @@
 use std::sync::Barrier;
 use std::thread;
 
-use crate::fixtures::EVERY_KIND;
+use crate::fixtures::ALL_FILTERS;
 
 #[test]
-fn case_11_of_threads_that_insert_the_same_key_at_least_one_is_told_it_is_new() {
+fn case_11_of_concurrent_inserts_of_a_new_key_at_least_one_returns_true() {
     const KEYS: usize = 2_000;
-    for build in EVERY_KIND {
+    for build in ALL_FILTERS {
         // Large enough that no key finds all its bits set by others.
         let (filter, _) = build(1_000_000, 1e-6);
         let barrier = Barrier::new(16);

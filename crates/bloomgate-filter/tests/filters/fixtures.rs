@@ -38,7 +38,7 @@ pub(crate) fn classic(items: u64, rate: f64) -> (Box<dyn Membership>, f64) {
     )
 }
 
-pub(crate) const EVERY_KIND: [Build; 4] = [aes, xxh3, siphash, classic];
+pub(crate) const ALL_FILTERS: [Build; 4] = [aes, xxh3, siphash, classic];
 
 /// How many of `keys` pass.
 pub(crate) fn passing<K: AsRef<[u8]>>(

@@ -11,7 +11,7 @@ use bloomgate_filter::{
 };
 use flate2::read::GzDecoder;
 
-use crate::fixtures::{Build, EVERY_KIND, aes, classic, passing, siphash, xxh3};
+use crate::fixtures::{ALL_FILTERS, Build, aes, classic, passing, siphash, xxh3};
 
 const RATES: [f64; 3] = [0.01, 0.001, 0.0001];
 
@@ -127,8 +127,8 @@ fn rate_holds<S: Shape>(build: Build, items: u64, rate: f64, probes: u64) {
     assert_within_statistics(passed, probes, expected, items, &format!("{family} at {rate}"));
 }
 
-fn every_kind_of_filter_holds_every_rate<S: Shape>() {
-    for build in EVERY_KIND {
+fn every_filter_holds_every_rate<S: Shape>() {
+    for build in ALL_FILTERS {
         for rate in RATES {
             rate_holds::<S>(build, 100_000, rate, 1_000_000);
         }
@@ -142,52 +142,52 @@ fn a_large_filter_holds_every_rate<S: Shape>() {
 }
 
 #[test]
-fn case_05_sequential_integers_pass_at_the_rate_asked_for() {
-    every_kind_of_filter_holds_every_rate::<Sequence>();
+fn case_05_rate_holds_for_sequential_integers() {
+    every_filter_holds_every_rate::<Sequence>();
 }
 
 #[test]
-fn case_05_decimal_strings_pass_at_the_rate_asked_for() {
-    every_kind_of_filter_holds_every_rate::<Decimal>();
+fn case_05_rate_holds_for_decimal_strings() {
+    every_filter_holds_every_rate::<Decimal>();
 }
 
 #[test]
-fn case_05_big_endian_integers_pass_at_the_rate_asked_for() {
-    every_kind_of_filter_holds_every_rate::<BigEndian>();
+fn case_05_rate_holds_for_big_endian_integers() {
+    every_filter_holds_every_rate::<BigEndian>();
 }
 
 #[test]
-fn case_05_prefixed_strings_pass_at_the_rate_asked_for() {
-    every_kind_of_filter_holds_every_rate::<Prefixed>();
+fn case_05_rate_holds_for_prefixed_strings() {
+    every_filter_holds_every_rate::<Prefixed>();
 }
 
 #[test]
-fn case_05_random_uuids_pass_at_the_rate_asked_for() {
-    every_kind_of_filter_holds_every_rate::<UuidV4>();
+fn case_05_rate_holds_for_random_uuids() {
+    every_filter_holds_every_rate::<UuidV4>();
 }
 
 #[test]
-fn case_05_uuids_of_a_clock_pass_at_the_rate_asked_for() {
-    every_kind_of_filter_holds_every_rate::<UuidV7>();
+fn case_05_rate_holds_for_time_ordered_uuids() {
+    every_filter_holds_every_rate::<UuidV7>();
 }
 
 #[test]
-fn case_04_ten_million_sequential_integers_pass_at_the_rate_asked_for() {
+fn case_04_rate_holds_for_ten_million_sequential_integers() {
     a_large_filter_holds_every_rate::<Sequence>();
 }
 
 #[test]
-fn case_04_ten_million_decimal_strings_pass_at_the_rate_asked_for() {
+fn case_04_rate_holds_for_ten_million_decimal_strings() {
     a_large_filter_holds_every_rate::<Decimal>();
 }
 
 #[test]
-fn case_04_ten_million_random_uuids_pass_at_the_rate_asked_for() {
+fn case_04_rate_holds_for_ten_million_random_uuids() {
     a_large_filter_holds_every_rate::<UuidV4>();
 }
 
 #[test]
-fn case_04_ten_million_uuids_of_a_clock_pass_at_the_rate_asked_for() {
+fn case_04_rate_holds_for_ten_million_time_ordered_uuids() {
     a_large_filter_holds_every_rate::<UuidV7>();
 }
 
@@ -200,7 +200,7 @@ fn one_in_a_million<S: Shape>(build: Build) {
 
 #[test]
 #[ignore = "two hundred million probes for each of four shapes: minutes"]
-fn deep_case_04_a_rate_of_one_in_a_million_holds_for_every_shape() {
+fn deep_case_04_rate_of_one_in_a_million_holds_for_every_key_pattern() {
     one_in_a_million::<Sequence>(aes);
     one_in_a_million::<Decimal>(aes);
     one_in_a_million::<UuidV4>(aes);
@@ -209,7 +209,7 @@ fn deep_case_04_a_rate_of_one_in_a_million_holds_for_every_shape() {
 
 #[test]
 #[ignore = "two hundred million probes for each of three filters: minutes"]
-fn deep_case_04_a_rate_of_one_in_a_million_holds_for_every_hash_and_the_classic_filter() {
+fn deep_case_04_rate_of_one_in_a_million_holds_for_every_hash_and_the_classic_filter() {
     one_in_a_million::<Sequence>(xxh3);
     one_in_a_million::<Sequence>(siphash);
     one_in_a_million::<Sequence>(classic);
@@ -223,7 +223,7 @@ fn names(file: &str) -> Vec<String> {
 }
 
 #[test]
-fn case_05_real_names_pass_at_the_rate_asked_for() {
+fn case_05_rate_holds_for_real_package_names() {
     let (python, node) = (names("python-package-names.txt.gz"), names("node-package-names.txt.gz"));
     assert_eq!((python.len(), node.len()), (200_000, 100_000));
     // The files are in random order. Each is asked for with the other's names, too.
@@ -234,7 +234,7 @@ fn case_05_real_names_pass_at_the_rate_asked_for() {
         let known: HashSet<_> = inserted.iter().collect();
         let absent: Vec<_> =
             probed.into_iter().flatten().filter(|name| !known.contains(name)).collect();
-        for build in EVERY_KIND {
+        for build in ALL_FILTERS {
             for rate in RATES {
                 let items = inserted.len() as u64;
                 let (filter, expected) = build(items, rate);
@@ -250,7 +250,7 @@ fn case_05_real_names_pass_at_the_rate_asked_for() {
 
 /// The attacker has the code and every key, and searches under a secret of his own, at leisure.
 #[test]
-fn case_57_a_thousand_keys_that_pass_an_attackers_filter_pass_ours_at_the_rate() {
+fn case_57_false_positives_found_under_another_secret_or_nonce_pass_only_at_the_rate() {
     const ITEMS: u64 = 100_000;
     for hash in HashAlgorithm::ALL {
         let params = BloomParams::new(ITEMS, FalsePositiveRate::new(0.01).unwrap()).unwrap();

@@ -15,7 +15,7 @@ fn refused(forged: &[u8]) -> &'static str {
 }
 
 #[test]
-fn case_10_a_hostile_size_is_refused_without_an_allocation_or_a_division_by_zero() {
+fn case_10_invalid_sizes_are_refused() {
     let (bloom, classic) =
         (write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3)));
     for size in [0, 1 << 57, 1 << 58, 1 << 60, 1 << 63, (1 << 63) + 1, u64::MAX] {
@@ -37,7 +37,7 @@ fn case_10_a_hostile_size_is_refused_without_an_allocation_or_a_division_by_zero
 }
 
 #[test]
-fn case_10_hostile_numbers_of_hashes_are_refused() {
+fn case_10_invalid_numbers_of_hashes_are_refused() {
     let (bloom, classic) =
         (write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3)));
     for hashes in [0, 65, 1 << 31, u32::MAX] {
@@ -49,7 +49,7 @@ fn case_10_hostile_numbers_of_hashes_are_refused() {
 }
 
 #[test]
-fn case_10_lengths_that_overflow_or_lie_are_refused() {
+fn case_10_invalid_lengths_are_refused() {
     for whole in [write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3))] {
         for length in [0, 8, (1 << 31) - 1, i64::MAX as u64, u64::MAX - 100, u64::MAX] {
             let forged = with(&whole, forge::BODY_LENGTH, &u64::to_le_bytes(length));
@@ -73,7 +73,7 @@ fn case_10_lengths_that_overflow_or_lie_are_refused() {
 }
 
 #[test]
-fn case_10_rates_that_are_none_are_refused() {
+fn case_10_invalid_false_positive_rates_are_refused() {
     let rates = [f64::NAN, -f64::NAN, 0.0, -0.0, 1.0, 1.5, -0.1, f64::INFINITY, 5e-324, 1e-10];
     for whole in [write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3))] {
         for rate in rates {
@@ -84,7 +84,7 @@ fn case_10_rates_that_are_none_are_refused() {
 }
 
 #[test]
-fn case_10_a_planned_number_of_items_may_be_anything_and_breaks_no_figure() {
+fn case_10_any_planned_items_keep_the_statistics_in_range() {
     for whole in [write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3))] {
         for items in [0, 1, 1 << 53, u64::MAX] {
             let forged = with(&whole, forge::PLANNED_ITEMS, &u64::to_le_bytes(items));
@@ -96,7 +96,7 @@ fn case_10_a_planned_number_of_items_may_be_anything_and_breaks_no_figure() {
 }
 
 #[test]
-fn case_10_counts_near_an_overflow_are_refused() {
+fn case_10_item_counts_close_to_overflow_are_refused() {
     for (_, whole) in snapshots() {
         for items in [1 << 63, u64::MAX] {
             let forged = with(&whole, forge::ITEMS, &u64::to_le_bytes(items));
@@ -110,7 +110,7 @@ fn case_10_counts_near_an_overflow_are_refused() {
 }
 
 #[test]
-fn case_10_bytes_that_mean_nothing_in_a_family_are_refused() {
+fn case_10_nonzero_unused_fields_are_refused() {
     for (_, whole) in snapshots() {
         for at in
             (forge::NON_INTEGER_KEYS + 1..forge::ITEMS).chain(forge::RESERVED..forge::POSITION)
@@ -138,7 +138,7 @@ fn with_body(whole: &[u8], size: u64, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn case_10_chunks_that_no_bitmap_has_are_refused() {
+fn case_10_invalid_bitmap_chunks_are_refused() {
     let whole = write(&Bitmap::new());
     let array = |number: u64, positions: &[u16]| {
         let mut chunk = (number << 16 | positions.len() as u64).to_le_bytes().to_vec();
@@ -183,7 +183,7 @@ fn case_10_chunks_that_no_bitmap_has_are_refused() {
 }
 
 #[test]
-fn case_10_keys_that_no_exact_set_has_are_refused() {
+fn case_10_invalid_exact_set_keys_are_refused() {
     let whole = write(&ExactSet::new());
     let key = |length: u64, bytes: &[u8]| [&length.to_le_bytes(), bytes].concat();
     let valid = with_body(&whole, 3, &[key(0, b""), key(1, b"a"), key(2, b"ab")].concat());
@@ -211,7 +211,7 @@ fn case_10_keys_that_no_exact_set_has_are_refused() {
 }
 
 #[test]
-fn case_10_a_count_below_the_ids_or_keys_counts_as_that_many() {
+fn case_10_item_count_below_the_number_of_keys_is_raised_to_it() {
     for (whole, distinct) in [(write(&bitmap()), 5100), (write(&exact()), 102)] {
         let forged = with(&whole, forge::ITEMS, &[0; 8]);
         let stats = read(&forged).unwrap().set.into_membership().stats();
@@ -220,14 +220,14 @@ fn case_10_a_count_below_the_ids_or_keys_counts_as_that_many() {
 }
 
 #[test]
-fn case_10_bits_beyond_the_last_one_of_a_classic_filter_are_refused() {
+fn case_10_bits_beyond_the_size_of_a_classic_filter_are_refused() {
     let whole = write(&classic(HashAlgorithm::Xxh3));
     let last = whole.len() - 17;
     assert_eq!(refused(&with(&whole, last, &[whole[last] | 0x80])), "body");
 }
 
 #[test]
-fn case_10_unknown_families_are_refused_by_their_number() {
+fn case_10_unknown_families_are_refused_with_their_number() {
     let whole = write(&bloom(HashAlgorithm::Xxh3));
     for id in [0, 5, 255] {
         assert_eq!(error_of(&with(&whole, forge::FAMILY, &[id])), Error::SnapshotFamily { id });

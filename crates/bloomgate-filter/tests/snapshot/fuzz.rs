@@ -224,7 +224,7 @@ fn run(seeds: impl Iterator<Item = u64>, stop: impl Fn() -> bool) -> BTreeMap<St
 }
 
 #[test]
-fn case_10_thousands_of_changed_snapshots_are_read_or_refused() {
+fn case_10_mutated_snapshots_are_read_or_refused() {
     let ends = run(0..60_000, || false);
     // What is behind all the checks of the header was reached.
     let deep = [
@@ -241,14 +241,14 @@ fn case_10_thousands_of_changed_snapshots_are_read_or_refused() {
 
 #[test]
 #[ignore = "five minutes"]
-fn deep_case_10_five_minutes_of_changed_snapshots_are_read_or_refused() {
+fn deep_case_10_mutated_snapshots_are_read_or_refused_for_five_minutes() {
     let end = Instant::now() + Duration::from_secs(300);
     let ends = run(1 << 32.., || Instant::now() > end);
     println!("{} cases: {ends:#?}", ends.values().sum::<u64>());
 }
 
 #[test]
-fn case_10_reading_a_large_filter_takes_its_size_once() {
+fn case_10_reading_a_large_filter_allocates_its_size_once() {
     let rate = FalsePositiveRate::new(0.001).unwrap();
     let bloom =
         BloomFilter::new(BloomParams::new(1 << 20, rate).unwrap(), hasher(HashAlgorithm::Xxh3))

@@ -11,7 +11,7 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
 }
 
 #[test]
-fn case_57_neither_the_secret_nor_a_key_derived_from_it_is_in_a_snapshot() {
+fn case_57_snapshots_contain_neither_secret_nor_derived_keys() {
     let hex = secret().to_hex();
     for (name, bytes) in snapshots() {
         for part in SECRET.windows(8).chain(hex.as_bytes().windows(8)) {
@@ -32,7 +32,7 @@ fn case_57_neither_the_secret_nor_a_key_derived_from_it_is_in_a_snapshot() {
 }
 
 #[test]
-fn case_57_no_key_is_in_the_snapshot_of_a_bloom_filter() {
+fn case_57_bloom_snapshots_contain_no_key() {
     for (name, bytes) in snapshots().into_iter().filter(|(name, _)| name.contains("bloom")) {
         let read = snapshot::read_header(bytes.as_slice()).unwrap();
         let body = &bytes[bytes.len() - 16 - read.body_bytes() as usize..];

@@ -25,7 +25,7 @@ fn awkward_hashes() -> impl Iterator<Item = KeyHash> {
 
 /// Computed apart, in Python.
 #[test]
-fn case_07_the_positions_are_fixed() {
+fn case_07_positions_agree_with_golden_vectors() {
     let golden: [(u64, u64, u64, &[u64]); 5] = [
         (0, 0, 3, &[0, 1]),
         (u64::MAX, u64::MAX, 2, &[1, 0]),
@@ -73,7 +73,7 @@ fn case_07_the_positions_are_fixed() {
 
 /// The well-known first outputs of SplitMix64 for the seed 1234567.
 #[test]
-fn case_07_the_mixer_is_that_of_splitmix64() {
+fn case_07_mixer_agrees_with_splitmix64() {
     let outputs = [
         6_457_827_717_110_365_317,
         3_203_168_211_198_807_973,
@@ -100,7 +100,7 @@ fn positions_are_in_range_for_any_size() {
 }
 
 #[test]
-fn case_05_every_key_sets_at_least_two_bits() {
+fn case_05_first_two_positions_differ() {
     for hash in awkward_hashes().chain(hashes(20_000)) {
         for bits in [2, 3, 44, 1 << 40] {
             let [first, second] = [0, 1].map(|i| positions(hash, bits, 2).nth(i).unwrap());
@@ -110,7 +110,7 @@ fn case_05_every_key_sets_at_least_two_bits() {
 }
 
 #[test]
-fn case_05_the_second_position_is_even_among_the_bits_that_the_first_left() {
+fn case_05_second_position_is_uniform_among_the_remaining_bits() {
     let mut counts = [0_u32; 12];
     for hash in hashes(60_000) {
         let mut both = positions(hash, 4, 2);
@@ -121,7 +121,7 @@ fn case_05_the_second_position_is_even_among_the_bits_that_the_first_left() {
 }
 
 #[test]
-fn case_04_positions_are_even_in_filters_beyond_32_bits() {
+fn case_04_positions_are_uniform_in_filters_beyond_32_bits() {
     for bits in [3 << 29, (1_u64 << 33) + 7, 1 << 50] {
         let mut counts = [[0_u32; 64]; 4];
         for hash in hashes(30_000) {
@@ -137,7 +137,7 @@ fn case_04_positions_are_even_in_filters_beyond_32_bits() {
 
 /// What double hashing fails at once: its steps from one position to the next are all the same.
 #[test]
-fn case_05_the_steps_between_positions_are_independent() {
+fn case_05_steps_between_positions_are_independent() {
     const BITS: u64 = 1_000_003;
     let mut counts = vec![0_u32; 32 * 32];
     for hash in hashes(60_000) {

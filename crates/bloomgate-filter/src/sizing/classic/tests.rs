@@ -10,7 +10,7 @@ fn params(items: u64, rate: f64) -> ClassicParams {
 
 /// The formula worked out apart, to fifty digits.
 #[test]
-fn the_sizes_are_those_of_the_textbook() {
+fn sizes_agree_with_the_textbook_formula() {
     for (items, rate, bits, hashes) in [
         (1_000_000, 0.01, 9_585_059, 7),
         (10_000_000, 0.001, 143_775_876, 10),
@@ -30,7 +30,7 @@ fn the_sizes_are_those_of_the_textbook() {
 }
 
 #[test]
-fn the_expected_rate_is_that_of_the_textbook() {
+fn expected_rate_agrees_with_the_textbook_formula() {
     let million = params(1_000_000, 0.01);
     assert!((million.expected_rate(1_000_000) - 0.010_039_214_559).abs() < 1e-12);
     let large = params(100_000_000, 0.001);
@@ -40,7 +40,7 @@ fn the_expected_rate_is_that_of_the_textbook() {
 }
 
 #[test]
-fn case_01_no_items_are_a_plan_of_one_word() {
+fn case_01_zero_items_give_one_word() {
     for (rate, hashes) in [(1e-9, 30), (0.01, 7), (0.999, 1)] {
         let params = params(0, rate);
         assert_eq!((params.bits(), params.bytes(), params.hashes()), (64, 8, hashes));
@@ -50,7 +50,7 @@ fn case_01_no_items_are_a_plan_of_one_word() {
 }
 
 #[test]
-fn case_02_a_rate_next_to_1_gives_a_small_filter() {
+fn case_02_rate_close_to_1_gives_a_small_filter() {
     for items in [0, 1, 1_000, 1_000_000_000] {
         let params = params(items, 1.0 - f64::EPSILON / 2.0);
         assert_eq!((params.bytes(), params.hashes()), (8, 1));
@@ -59,7 +59,7 @@ fn case_02_a_rate_next_to_1_gives_a_small_filter() {
 }
 
 #[test]
-fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
+fn oversized_filter_is_refused_with_the_bytes_it_needs() {
     for (items, rate) in [(u64::MAX, 0.01), (u64::MAX, 1e-9), (1 << 63, 0.001)] {
         let error = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap_err();
         let Error::TooLarge { bytes, .. } = error else { panic!("{error}") };
@@ -69,7 +69,7 @@ fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
 }
 
 #[test]
-fn case_04_more_items_than_the_hash_can_tell_apart_are_refused() {
+fn case_04_items_that_exceed_the_hash_width_are_refused() {
     let refused = |items, rate| {
         let params = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap());
         matches!(params, Err(Error::HashTooNarrow { .. }))
@@ -83,7 +83,7 @@ fn case_04_more_items_than_the_hash_can_tell_apart_are_refused() {
 }
 
 #[test]
-fn case_06_the_rate_grows_with_the_items_from_0_to_1() {
+fn case_06_expected_rate_grows_monotonically_from_0_to_1() {
     for params in [params(0, 0.01), params(1_000, 0.01), params(1_000_000_000, 1e-9)] {
         let mut before = 0.0;
         let steps = (0..20).map(|step| params.items() / 4 * step);
@@ -98,7 +98,7 @@ fn case_06_the_rate_grows_with_the_items_from_0_to_1() {
 }
 
 #[test]
-fn case_06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
+fn case_06_item_estimate_inverts_the_expected_fill() {
     for params in
         [params(0, 0.01), params(1_000, 0.01), params(1_000_000, 0.001), params(1 << 40, 1e-6)]
     {
@@ -115,7 +115,7 @@ fn case_06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
 }
 
 #[test]
-fn case_10_a_stored_plan_that_no_filter_can_have_is_refused() {
+fn case_10_invalid_stored_params_are_refused() {
     let stored = |bits, hashes| {
         ClassicParams::stored(5, FalsePositiveRate::new(0.01).unwrap(), bits, hashes)
     };
@@ -134,7 +134,7 @@ fn case_10_a_stored_plan_that_no_filter_can_have_is_refused() {
 
 proptest! {
     #[test]
-    fn case_02_any_legal_plan_keeps_its_rate_nearly(
+    fn case_02_valid_classic_params_meet_the_rate_within_their_slack(
         exponent in 0_u32..64,
         mantissa: u64,
         rate in prop_oneof![1e-9..1.0, (-9.0..0.0).prop_map(|power: f64| 10_f64.powf(power))],
