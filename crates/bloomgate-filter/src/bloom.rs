@@ -17,17 +17,17 @@ mod batch;
 #[cfg(test)]
 mod tests;
 
-/// A Bloom filter whose every key lives in one cache line.
+/// A Bloom filter that sets all bits of a key in one cache line.
 ///
 /// Lookups and inserts take `&self`, from any number of threads, without locks. A lookup fetches
-/// one line of memory and has no branch that depends on what it finds. There is no removal: a
-/// filter leaves when a newer one replaces it.
+/// one cache line and has no data-dependent branch. Keys can't be removed; build a new filter to drop
+/// stale ones.
 ///
-/// *Promise.* A [`contains`](BloomFilter::contains) that happens after an
-/// [`insert`](BloomFilter::insert) of the same key returned is `true`, always. An absent key passes
-/// at the rate of the [`BloomParams`], as long as no more items are in than were planned. An overfull
-/// filter still holds the first half of the promise; [`stats`](BloomFilter::stats) tells how far
-/// the second has slipped.
+/// *Guarantees.* A [`contains`](BloomFilter::contains) that happens after an
+/// [`insert`](BloomFilter::insert) of the same key returned is always `true`. An absent key passes at
+/// the false-positive rate of the [`BloomParams`] as long as the filter holds no more keys than it was
+/// sized for. The first guarantee also holds for an overfull filter;
+/// [`stats`](BloomFilter::stats) gives its current false-positive rate.
 ///
 /// ```
 /// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
@@ -47,15 +47,15 @@ pub struct BloomFilter {
     inserts: StripedCounter,
 }
 
-/// Blocks that [`BloomFilter::stats`] looks at, at most: 4 MiB.
+/// The most blocks that [`BloomFilter::stats`] reads: 4 MiB.
 const MAX_SAMPLED_BLOCKS: usize = 65_536;
 
 impl BloomFilter {
-    /// An empty filter of the size of `params`, hashing with `hasher`.
+    /// An empty filter of the size of `params` that hashes with `hasher`.
     ///
-    /// Allocates `params.bytes()` at once and writes zeros to all of it. Some operating systems grant
-    /// more memory than they have and only fail when it is written to; where that matters, compare
-    /// `params.bytes()` with a limit of your own first.
+    /// Allocates `params.bytes()` at once and writes zeros to all of it. An operating system that
+    /// overcommits memory may grant the allocation and terminate the process when it writes to it;
+    /// where that matters, compare `params.bytes()` with a limit first.
     ///
     /// # Errors
     ///
@@ -72,9 +72,9 @@ impl BloomFilter {
         })
     }
 
-    /// The filter that was stored as `blocks` after `inserts` inserts.
+    /// The filter stored as `blocks` after `inserts` inserts.
     ///
-    /// `None` unless there are exactly the blocks that `params` needs.
+    /// `None` unless the number of blocks is that of `params`.
     pub(crate) fn from_blocks(
         params: BloomParams,
         hasher: KeyedHasher,
@@ -92,17 +92,16 @@ impl BloomFilter {
 
     /// The blocks of the filter.
     ///
-    /// While others insert, what is copied of them holds every key whose insert had returned before
-    /// the first word was read, and perhaps parts of later ones.
+    /// A copy made during inserts holds every key whose insert returned before the first word was
+    /// read, and possibly parts of later ones.
     pub(crate) fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Adds `key`, given as canonical bytes. `true` if that set a bit which was 0.
+    /// Adds `key`, given as canonical bytes. `true` if at least one of its bits was 0.
     ///
-    /// The answer is advice, no more. `false` may be said of a key that was never added (all its
-    /// bits were set by others), and `true` to two threads that add the same key at once, each
-    /// found some of its bits unset. Does not allocate.
+    /// The result is advisory. It can be `false` for a key that was never added (other keys set all
+    /// of its bits), and `true` in two threads that add the same key concurrently. Does not allocate.
     #[inline]
     pub fn insert(&self, key: &[u8]) -> bool {
         self.insert_hash(self.hash(key))
@@ -110,7 +109,7 @@ impl BloomFilter {
 
     /// Whether `key`, given as canonical bytes, may have been added; `false` is certain.
     ///
-    /// Does not allocate. Takes about the same time for present and for absent keys.
+    /// Does not allocate. Takes about the same time for present and absent keys.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
@@ -145,13 +144,13 @@ impl BloomFilter {
 
     /// Adds all keys of `other`.
     ///
-    /// Afterwards a key is in this filter if it was in either. Keys that are added to `other`
-    /// meanwhile may or may not come along. Costs a pass over both filters.
+    /// Afterwards this filter contains every key that either filter contained. Keys added to `other`
+    /// during the call may be left out. Costs a pass over both filters.
     ///
     /// # Errors
     ///
-    /// [`Error::Mismatch`] if the filters differ in size, in what they were planned for, or in their
-    /// hashers: bits of one would mean nothing in the other. This filter is then as it was.
+    /// [`Error::Mismatch`] if the filters differ in their parameters or their hashers: the bits of one
+    /// have no meaning in the other. This filter is then unchanged.
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
         if self.params != other.params {
             return Err(Error::Mismatch { field: "params" });
@@ -166,20 +165,20 @@ impl BloomFilter {
         Ok(())
     }
 
-    /// The figures of the filter.
+    /// The statistics of the filter.
     ///
     /// The fill ratio is counted: over the whole filter up to 65,536 blocks (4 MiB, two million keys
-    /// at a rate of 0.1 %), over as many blocks spread evenly beyond. They are always the same ones,
-    /// so the figures never fall. Sampling adds an error of less than a tenth of a percent to the
-    /// number of distinct items in a full filter. Costs at most 65,536 fetches from memory, which
-    /// is about a millisecond, and sums of bounded length.
+    /// at a false-positive rate of 0.1 %), in larger filters over that number of evenly spaced
+    /// blocks. The sample is fixed, so the fill ratio never decreases. Sampling adds an error of less
+    /// than 0.1 % to the number of distinct keys in a full filter. Costs at most 65,536 memory
+    /// accesses, which take about a millisecond, and sums of bounded length.
     pub fn stats(&self) -> Stats {
         let fill_ratio = self.fill_ratio();
         let by_fill = self.params.estimated_items(fill_ratio);
         let items = self.inserts.total();
         Stats {
             items,
-            // A few keys in a large filter are counted better than sampled.
+            // For few keys in a large filter the number of inserts is a better bound than the sample.
             distinct: by_fill.map(|estimate| estimate.min(items)),
             capacity: Some(self.params.items()),
             bytes: self.params.bytes(),
@@ -201,12 +200,12 @@ impl BloomFilter {
         set_bits as f64 / (sampled as u64 * BLOCK_BITS) as f64
     }
 
-    /// The params that gave the filter its size.
+    /// The parameters that the filter was sized by.
     pub fn params(&self) -> &BloomParams {
         &self.params
     }
 
-    /// The hasher that places keys in this filter.
+    /// The hasher of this filter.
     pub fn hasher(&self) -> &KeyedHasher {
         &self.hasher
     }
@@ -239,7 +238,7 @@ impl Membership for BloomFilter {
 }
 
 impl fmt::Debug for BloomFilter {
-    /// Size and figures; the bits and the key stay out of it.
+    /// Prints parameters and statistics, neither bits nor the hash key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BloomFilter")
             .field("params", &self.params)

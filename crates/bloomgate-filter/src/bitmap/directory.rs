@@ -1,23 +1,23 @@
-//! Which chunks there are, and where each is kept.
+//! The chunk directory of a bitmap: from chunk numbers to storage locations.
 
-/// The numbers of chunks: an id of 64 bits without its lower 16.
+/// The number of possible chunks: an id has 64 bits, the lower 16 of them within its chunk.
 pub(super) const CHUNKS: u64 = 1 << 48;
 
-/// A direct table is chosen if it has at most this many entries for each chunk. At 4 it takes at
-/// most twice the memory of the list (8 bytes an entry against 16 a chunk).
+/// A direct table is used if it has at most this many entries per chunk. At 4 it takes at most twice
+/// the memory of the list (8 bytes per entry against 16 per chunk).
 const MAX_ENTRIES_PER_CHUNK: u64 = 4;
 
-/// Where the ids of one chunk are kept.
+/// Where the ids of one chunk are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Location {
-    /// In the page of this index.
+    /// In the page with this index.
     Page(usize),
-    /// From `start`, `len` positions of the arrays: 1 to 4096.
+    /// In `len` positions of the arrays from `start` on; 1 to 4096.
     Array { start: usize, len: usize },
 }
 
-/// A [`Location`], or none, in eight bytes: the lower 13 bits are the length of the array, 0 for none
-/// and [`PackedLocation::PAGE`] for a page; the others are the start or the index.
+/// An optional [`Location`] in eight bytes: the lower 13 bits are the length of the array, 0 for none
+/// and [`PackedLocation::PAGE`] for a page; the upper bits are the start or the index.
 #[derive(Clone, Copy)]
 pub(super) struct PackedLocation(u64);
 
@@ -31,7 +31,7 @@ impl PackedLocation {
             Location::Page(index) => (index, Self::PAGE),
             Location::Array { start, len } => (start, len as u64),
         };
-        // No start outgrows its 51 bits: that would take 2^51 positions in memory.
+        // A start always fits its 51 bits: more would need 2^51 positions in memory.
         Self(((start as u64) << Self::LEN_BITS) | len)
     }
 
@@ -46,13 +46,13 @@ impl PackedLocation {
     }
 }
 
-/// The chunks of a base in one of two forms.
+/// The directory of a base, in one of two forms.
 pub(super) enum Directory {
-    /// The location of chunk `first + i`, counted around from 2^48 − 1 to 0, is `locations[i]`.
+    /// `locations[i]` is the location of chunk `first + i`, modulo 2^48.
     ///
-    /// Counting around keeps ids on both sides of 0 together: −1 is the largest number of 64 bits.
+    /// Wrapping around keeps ids on both sides of 0 together: −1 is the largest 64-bit number.
     Direct { first: u64, locations: Box<[PackedLocation]> },
-    /// The numbers in ascending order, for binary search, and the location of each.
+    /// The chunk numbers in ascending order, for binary search, and the location of each.
     Sorted { numbers: Box<[u64]>, locations: Box<[PackedLocation]> },
 }
 
@@ -66,7 +66,8 @@ impl Directory {
                 locations: chunks.iter().map(|&(_, location)| location).collect(),
             };
         }
-        // `span` is at most four times a length in memory, whose elements are larger than four.
+        // `span` fits a `usize`: it is at most four times the length of `chunks`, whose elements have
+        // more than four bytes.
         let mut locations = vec![PackedLocation::NONE; span as usize].into_boxed_slice();
         for &(number, location) in chunks {
             locations[distance(first, number) as usize] = location;
@@ -79,7 +80,7 @@ impl Directory {
     pub(super) fn get(&self, number: u64) -> Option<Location> {
         match self {
             Self::Direct { first, locations } => {
-                // On 32-bit targets the distance can be more than an index can say.
+                // On 32-bit targets the distance can exceed the range of an index.
                 let at = usize::try_from(distance(*first, number)).ok()?;
                 locations.get(at)?.unpack()
             }
@@ -96,8 +97,8 @@ impl Directory {
             Self::Direct { first, locations } => (*first, &[], locations),
             Self::Sorted { numbers, locations } => (0, numbers, locations),
         };
-        // A direct table that goes around ends with the lowest numbers. For a sorted list, whose
-        // `first` is 0, this is all of it.
+        // A direct table that wraps around ends with the lowest numbers, which come first here. For a
+        // sorted list, whose `first` is 0, this is the whole list.
         let around = usize::try_from(CHUNKS - first).unwrap_or(usize::MAX).min(locations.len());
         (around..locations.len()).chain(0..around).filter_map(move |at| {
             let number = match numbers.get(at) {
@@ -120,14 +121,14 @@ impl Directory {
     }
 }
 
-/// How far `number` is above `first`, counted around.
+/// The distance from `first` up to `number`, modulo 2^48.
 #[inline]
 fn distance(first: u64, number: u64) -> u64 {
     number.wrapping_sub(first) & (CHUNKS - 1)
 }
 
-/// The first chunk of the shortest stretch, counted around, that holds all of `chunks`, and the
-/// length of that stretch. It begins after the widest gap.
+/// The first chunk and the length of the shortest range, modulo 2^48, that contains all of `chunks`. It
+/// begins after the widest gap.
 fn tightest_span(chunks: &[(u64, PackedLocation)]) -> (u64, u64) {
     let (Some(&(lowest, _)), Some(&(highest, _))) = (chunks.first(), chunks.last()) else {
         return (0, 0);
@@ -156,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Checks a directory of the chunks `numbers`, and tells whether it is a direct table.
+    /// Checks a directory of the chunks `numbers`; whether it is a direct table.
     fn check(mut numbers: Vec<u64>) -> bool {
         numbers.sort_unstable();
         numbers.dedup();
@@ -199,7 +200,7 @@ mod tests {
         assert!(check((7..100).collect()));
         assert!(check((0..100).map(|n| n * 4).collect()));
         assert!(check((CHUNKS - 50..CHUNKS).collect()));
-        // On both sides of 0, and of the least signed number.
+        // On both sides of 0, and of the smallest signed number.
         assert!(check((0..50).chain(CHUNKS - 50..CHUNKS).collect()));
         assert!(check((CHUNKS / 2 - 9..CHUNKS / 2 + 9).collect()));
     }

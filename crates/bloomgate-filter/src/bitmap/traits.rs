@@ -1,4 +1,4 @@
-//! What a bitmap shares with other sets.
+//! Trait implementations of [`Bitmap`].
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl Membership for Bitmap {
 }
 
 impl fmt::Debug for Bitmap {
-    /// The figures; the ids stay out of it.
+    /// Prints the statistics, no ids.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bitmap")
             .field("non_integer_keys", &self.has_non_integer_keys())

@@ -1,4 +1,4 @@
-//! A model checker's view of a block: every order in which threads can meet in it.
+//! Model-checked tests of a block, over every interleaving of its threads.
 
 use std::sync::atomic::Ordering;
 
@@ -25,8 +25,8 @@ const OTHER: u64 = (1 << 49) | (1 << 38) | (1 << 27) | (1 << 16);
 
 fn explore(check: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
-    // Three switches away from a thread that could go on show every known kind of race and keep
-    // the number of orders in the thousands.
+    // A bound of three preemptions finds the known kinds of races and keeps the number of
+    // interleavings in the thousands.
     model.preemption_bound = Some(3);
     model.check(check);
 }
@@ -50,8 +50,8 @@ fn case_11_concurrent_inserts_lose_no_bit_in_any_interleaving() {
             move || block.insert(OTHER)
         });
         let new = block.insert(ONE);
-        assert!(block.contains(ONE), "an insert that has returned is seen by its own thread");
-        assert!(other.join().unwrap() && new, "each had a bit that nobody else set");
+        assert!(block.contains(ONE), "a thread sees its own insert");
+        assert!(other.join().unwrap() && new, "each key has a bit that the other lacks");
         assert!(block.contains(ONE) && block.contains(OTHER));
     });
 }
@@ -85,7 +85,7 @@ fn a_found_key_makes_writes_before_its_insert_visible() {
             assert_eq!(row.load(Ordering::Relaxed), 1);
         }
         writer.join().unwrap();
-        assert!(block.contains(ONE), "an insert that happened before is seen");
+        assert!(block.contains(ONE), "an insert that happened before is visible");
     });
 }
 

@@ -1,14 +1,14 @@
-//! Many keys at once: the memory for later keys is on its way while earlier ones are tested.
+//! Batched lookups and inserts with prefetching.
 
 use super::{Block, BloomFilter, prefetch};
 
-/// Keys that are ahead of the one being tested: enough to hide the way to main memory behind the
-/// work on the others, few enough for the lines to wait in the nearest cache.
+/// Keys whose blocks are prefetched while the previous ones are processed: enough to hide the latency
+/// of main memory, few enough for their lines to stay in the first-level cache.
 const PREFETCH_DISTANCE: usize = 32;
 
 impl BloomFilter {
-    /// [`contains`](BloomFilter::contains) for each of `keys`: `answers` is emptied and then holds
-    /// one answer a key, in their order.
+    /// [`contains`](BloomFilter::contains) for each of `keys`. Replaces the contents of `answers` with
+    /// one answer per key, in their order.
     ///
     /// ```
     /// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
@@ -19,7 +19,7 @@ impl BloomFilter {
     ///
     /// let mut answers = Vec::new();
     /// filter.contains_many(&["1", "2"], &mut answers);
-    /// assert_eq!(answers, [false, false]); // texts are other keys than numbers
+    /// assert_eq!(answers, [false, false]); // the texts are not the integers
     /// filter.contains_many(&[[2, 0, 0, 0, 0, 0, 0, 0]], &mut answers);
     /// assert_eq!(answers, [true]);
     /// # Ok::<(), bloomgate_filter::Error>(())
@@ -40,8 +40,8 @@ impl BloomFilter {
         });
     }
 
-    /// Calls `work` with the lookups of `keys`, some at a time and in their order. The blocks of the
-    /// next ones have been asked for before.
+    /// Calls `work` with the block and hash bits of each of `keys`, in chunks and in their order. The
+    /// blocks of a chunk are prefetched before the previous chunk is processed.
     fn each_chunk<K: AsRef<[u8]>>(&self, keys: &[K], mut work: impl FnMut(&[(&Block, u64)])) {
         let unused = (&self.blocks[0], 0);
         let (mut one, mut other) = ([unused; PREFETCH_DISTANCE], [unused; PREFETCH_DISTANCE]);

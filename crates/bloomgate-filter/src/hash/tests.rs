@@ -1,4 +1,4 @@
-//! Tests of the hashes and of the secret.
+//! Tests of the keyed hashes and the secret.
 
 use super::*;
 use crate::error::Error;
@@ -17,17 +17,17 @@ fn key(len: usize) -> Vec<u8> {
     (0..len).map(|at| (7 * at + 13 * len + 1) as u8).collect()
 }
 
-fn check(hash: HashAlgorithm, vectors: &[(usize, u64, u64)], expected_fold: u64) {
+fn check(algorithm: HashAlgorithm, vectors: &[(usize, u64, u64)], expected_fold: u64) {
     assert!(vectors.len() >= 20);
-    let hasher = KeyedHasher::new(hash, &secret(), &NONCE);
+    let hasher = KeyedHasher::new(algorithm, &secret(), &NONCE);
     for &(len, block, bits) in vectors {
         let got = hasher.hash(&key(len));
-        assert_eq!((got.block, got.bits), (block, bits), "{} of {len} bytes", hash.name());
+        assert_eq!((got.block, got.bits), (block, bits), "{} of {len} bytes", algorithm.name());
     }
     let fold = (0..=300)
         .map(|len| hasher.hash(&key(len)))
         .fold(0_u64, |fold, got| ((fold.rotate_left(5) ^ got.block).rotate_left(5)) ^ got.bits);
-    assert_eq!(fold, expected_fold, "{}", hash.name());
+    assert_eq!(fold, expected_fold, "{}", algorithm.name());
 }
 
 #[test]
@@ -59,8 +59,8 @@ fn case_07_portable_aes_agrees_with_golden_vectors() {
 fn case_07_siphash_agrees_with_the_siphasher_crate() {
     for len in 0..=300 {
         let (key, bytes) = ([len as u64 * 3, !(len as u64)], key(len));
-        let usual = siphasher::sip::SipHasher13::new_with_keys(key[0], key[1]).hash(&bytes);
-        assert_eq!(siphash13(&key, &bytes), usual, "{len} bytes");
+        let expected = siphasher::sip::SipHasher13::new_with_keys(key[0], key[1]).hash(&bytes);
+        assert_eq!(siphash13(&key, &bytes), expected, "{len} bytes");
     }
 }
 
@@ -88,8 +88,8 @@ fn case_07_algorithm_names_and_ids_are_fixed() {
 
 #[test]
 fn secret_nonce_and_algorithm_each_change_the_hash() {
-    let hash = |hash, secret: &[u8], nonce| {
-        let got = KeyedHasher::new(hash, &Secret::new(secret).unwrap(), &nonce).hash(b"key");
+    let hash = |algorithm, secret: &[u8], nonce| {
+        let got = KeyedHasher::new(algorithm, &Secret::new(secret).unwrap(), &nonce).hash(b"key");
         (got.block, got.bits)
     };
     let mut all = Vec::new();
@@ -165,6 +165,6 @@ fn missing_secret_variable_is_named_in_the_error() {
     let variable = "BLOOMGATE_FILTER_TEST_NO_SUCH_VARIABLE";
     let error = Secret::from_env(variable).unwrap_err();
     assert!(error.to_string().contains(variable));
-    // Present in every build, and no hexadecimal.
+    // Set in every build, and not hexadecimal.
     assert_eq!(Secret::from_env("CARGO_MANIFEST_DIR").unwrap_err(), Error::SecretNotHex);
 }

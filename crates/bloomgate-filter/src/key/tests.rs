@@ -1,4 +1,4 @@
-//! Tests of the encodings.
+//! Tests of the key encodings.
 
 use proptest::prelude::*;
 
@@ -77,14 +77,14 @@ fn tuple_encoding_is_equal_on_stack_and_heap() {
     }
 }
 
-/// Equal keys have equal bytes, and no others.
+/// Checks that keys have equal bytes exactly if they are equal.
 fn injective<K: Key>(one: &K, other: &K) -> Result<(), TestCaseError> {
     prop_assert_eq!(one == other, bytes(one) == bytes(other));
     prop_assert_eq!(bytes(one), bytes(&one.clone()));
     Ok(())
 }
 
-/// Short strings over few characters, so that equal ones and shifted boundaries come up.
+/// Short strings over few characters, so that equal strings and shifted boundaries occur.
 fn texts() -> impl Strategy<Value = String> {
     "[a\\x00\\x01\\x02é]{0,4}"
 }

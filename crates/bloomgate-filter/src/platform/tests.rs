@@ -1,4 +1,4 @@
-//! Every unsafe part against its portable twin, as far as this processor has the features.
+//! Tests of the unsafe code against its portable equivalents, on the features of this processor.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ use super::probe::Probe;
 use crate::block::Block;
 use crate::layout::word_masks;
 
-/// A block of random words that holds the key, but for the words that `holes` names.
+/// A block of the given words with the bits of the key set, except those that `holes` selects.
 fn block(words: [u64; 8], bits: u64, holes: [bool; 8]) -> Block {
     let block = Block(words.map(AtomicU64::new));
     for (at, (word, mask)) in word_masks(bits).into_iter().enumerate() {
@@ -70,7 +70,7 @@ fn hardware_aes_agrees_with_fips_197() {
     }
 }
 
-/// Each single bit of each word, alone missing from a full block and alone set in an empty one.
+/// Clears each bit of a key in an otherwise full block.
 #[test]
 fn vector_probes_test_every_bit_of_a_key() {
     for bits in (0..if cfg!(miri) { 20 } else { 20_000_u64 })

@@ -1,4 +1,4 @@
-//! Tests of the sizes.
+//! Tests of the Bloom filter sizes.
 
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ fn case_01_zero_items_give_one_block() {
     }
 }
 
-/// Computed apart, in Python, with logarithms of the gamma function.
+/// Computed independently, in Python, with logarithms of the gamma function.
 #[test]
 fn bloom_sizes_agree_with_an_independent_calculation() {
     for (items, rate, blocks) in [

@@ -1,7 +1,7 @@
-//! Bitmaps as snapshots: their chunks, in ascending order.
+//! The snapshot body of a bitmap: its chunks in ascending order.
 //!
-//! A chunk begins with a word: its number in the upper 48 bits, and in the lower 16 how many
-//! positions follow, or 0 for a page.
+//! A chunk begins with a word: its number in the upper 48 bits; in the lower 16 the number of positions
+//! that follow, or 0 for a page.
 
 use std::io::{Read, Write};
 
@@ -54,7 +54,7 @@ pub(super) fn read<R: Read>(
     body: BodyReader<R>,
 ) -> Result<Bitmap, Error> {
     let bytes = body.into_bytes()?;
-    // All of it is checked before the bitmap is made, which can take several times the memory.
+    // Validated before the bitmap is built, which can take several times the memory.
     let mut rules = ChunkRules::default();
     for_each_chunk(&bytes, chunks, |number, chunk| match chunk {
         Chunk::Array(positions) => rules.allow_array(number, positions),
@@ -68,14 +68,14 @@ pub(super) fn read<R: Read>(
     Ok(builder.finish(items, non_integer_keys))
 }
 
-/// The ids of a chunk in a body.
+/// The ids of one chunk.
 enum Chunk<'a> {
     Array(&'a [u16]),
     Page(&'a [u64; PAGE_WORDS]),
 }
 
-/// Hands the chunks of a body to `accept`, with their numbers, until it refuses one. There must be
-/// exactly `chunks` of them.
+/// Calls `accept` with the number and the ids of each chunk of a body, until it returns `false`, which is
+/// an error. There must be exactly `chunks` chunks.
 fn for_each_chunk(
     body: &[u8],
     chunks: u64,

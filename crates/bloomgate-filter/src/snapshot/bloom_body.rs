@@ -1,4 +1,4 @@
-//! Bloom filters of either kind as snapshots: their words, in order.
+//! The snapshot body of both Bloom filters: their words in order.
 
 use std::io::{Read, Write};
 
@@ -43,7 +43,7 @@ pub(super) fn read_bloom<R: Read>(
         blocks.extend(stored.iter().map(Block::from_le_bytes));
     })?;
     BloomFilter::from_blocks(params, hasher, items, blocks)
-        .ok_or(Error::SnapshotField { field: "body", reason: "has another number of blocks" })
+        .ok_or(Error::SnapshotField { field: "body", reason: "has the wrong number of blocks" })
 }
 
 pub(super) fn write_classic<W: Write>(

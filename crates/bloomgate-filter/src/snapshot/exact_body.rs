@@ -1,4 +1,4 @@
-//! Exact sets as snapshots: their keys in ascending order, each after its length.
+//! The snapshot body of an exact set: its keys in ascending order, each after its length.
 
 use std::io::{Read, Write};
 
@@ -7,7 +7,7 @@ use super::stream::{BodyReader, SnapshotWriter};
 use crate::error::Error;
 use crate::exact::ExactSet;
 
-/// Bytes of the shortest key, which is empty: its length.
+/// Bytes of an empty key: its length field.
 pub(super) const MIN_BYTES: u64 = 8;
 
 pub(super) fn write<W: Write>(set: &ExactSet, position: &[u8], out: W) -> Result<(), Error> {
@@ -32,7 +32,7 @@ pub(super) fn read<R: Read>(
     body: BodyReader<R>,
 ) -> Result<ExactSet, Error> {
     let bytes = body.into_bytes()?;
-    // All of it is checked before the set is made, which takes several times the memory.
+    // Validated before the set is built, which takes several times the memory.
     let mut rest = bytes.as_slice();
     let mut last = None;
     for _ in 0..count {
@@ -40,7 +40,7 @@ pub(super) fn read<R: Read>(
             return invalid("body", "ends within a key");
         };
         if last.is_some_and(|last| last >= key) {
-            return invalid("body", "has keys out of order, or twice");
+            return invalid("body", "has keys that are out of order or repeated");
         }
         (last, rest) = (Some(key), after);
     }
@@ -56,7 +56,7 @@ pub(super) fn read<R: Read>(
     Ok(ExactSet::from_keys(keys, count as usize, items))
 }
 
-/// The first key of a body, and what follows it.
+/// The first key of a body, and the rest.
 fn split_key(body: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = body.split_first_chunk()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)

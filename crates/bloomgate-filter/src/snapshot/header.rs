@@ -1,4 +1,4 @@
-//! What a snapshot says of itself before the body.
+//! The header of a snapshot.
 
 use std::fmt;
 use std::io::Read;
@@ -15,40 +15,40 @@ mod family_params;
 
 pub(super) use family_params::{FamilyParams, HasherParams};
 
-/// The longest position that a snapshot carries, in bytes.
+/// The maximum length of a position, in bytes.
 pub const MAX_POSITION_BYTES: usize = 4096;
 
-/// As in PNG: a byte that is no ASCII, a name, and line ends of both kinds around the byte that ends
-/// a text file in DOS. What passes a snapshot through as text changes one of them.
+/// As in PNG: a non-ASCII byte, a name, and line ends of both kinds around the end-of-file byte of DOS. A
+/// text conversion changes at least one of them.
 const MAGIC: [u8; 8] = *b"\x89BGS\r\n\x1a\n";
 
-/// The version of the format that is written and read.
+/// The supported format version.
 const VERSION: u16 = 1;
 
 /// Bytes of the header before the position.
 const FIXED_BYTES: usize = 96;
 
-/// Bytes of the header's checksum, after the position.
+/// Bytes of the header checksum, after the position.
 const CHECKSUM_BYTES: usize = 8;
 
-/// Bytes of the shortest snapshot there can be.
+/// Bytes of the shortest possible snapshot.
 const MIN_SNAPSHOT_BYTES: u64 = (FIXED_BYTES + CHECKSUM_BYTES) as u64 + TRAILER_BYTES;
 
-/// More inserts than there can have been: at a thousand million a second they take 292 years. Below
-/// it counts can go on without an overflow.
+/// The limit of the item count: at 10^9 inserts per second it takes 292 years to reach. Counts below it
+/// can grow without an overflow.
 const ITEMS_LIMIT: u64 = 1 << 63;
 
-/// Where the fields of the header begin.
+/// Offsets of the header fields.
 mod at {
     pub(super) const MAGIC: usize = 0;
     pub(super) const VERSION: usize = 8;
     pub(super) const FAMILY: usize = 10;
-    pub(super) const HASH: usize = 11;
+    pub(super) const HASH_ALGORITHM: usize = 11;
     pub(super) const HEADER_LENGTH: usize = 12;
     pub(super) const SECRET_FINGERPRINT: usize = 16;
     pub(super) const NONCE: usize = 24;
     pub(super) const PLANNED_ITEMS: usize = 40;
-    pub(super) const RATE: usize = 48;
+    pub(super) const FALSE_POSITIVE_RATE: usize = 48;
     pub(super) const SIZE: usize = 56;
     pub(super) const HASHES: usize = 64;
     pub(super) const NON_INTEGER_KEYS: usize = 68;
@@ -59,7 +59,7 @@ mod at {
     pub(super) const RESERVED_4: usize = 92;
 }
 
-/// What a snapshot says of itself.
+/// The header of a snapshot: family, parameters, counts and position.
 ///
 /// ```
 /// use bloomgate_filter::{ClassicBloom, ClassicParams, Family, HashAlgorithm, KeyedHasher, FalsePositiveRate, Secret};
@@ -90,18 +90,18 @@ impl Header {
         VERSION
     }
 
-    /// The kind of set.
+    /// The family of the set.
     pub fn family(&self) -> Family {
         self.family_params.family()
     }
 
-    /// The hash that places keys; `None` for the exact families, which hold the keys themselves.
+    /// The hash algorithm; `None` for the exact families, which store the keys themselves.
     pub fn hash_algorithm(&self) -> Option<HashAlgorithm> {
-        self.family_params.hasher_params().map(|hasher_params| hasher_params.hash)
+        self.family_params.hasher_params().map(|hasher_params| hasher_params.algorithm)
     }
 
-    /// The [fingerprint](crate::Secret::fingerprint) of the secret that is needed to read the set;
-    /// `None` for the exact families.
+    /// The [fingerprint](crate::Secret::fingerprint) of the secret required to read the set; `None` for
+    /// the exact families.
     pub fn secret_fingerprint(&self) -> Option<[u8; 8]> {
         self.family_params.hasher_params().map(|hasher_params| hasher_params.secret_fingerprint)
     }
@@ -111,38 +111,38 @@ impl Header {
         self.family_params.hasher_params().map(|hasher_params| hasher_params.nonce)
     }
 
-    /// The number of items that the set was planned for; `None` for the exact families, which grow.
+    /// The number of items that the filter was sized for; `None` for the exact families, which grow.
     pub fn planned_items(&self) -> Option<u64> {
         self.family_params.planned().map(|(items, _)| items)
     }
 
-    /// The false-positive rate that the set was planned for; `None` for the exact families.
-    pub fn rate(&self) -> Option<FalsePositiveRate> {
+    /// The false-positive rate that the filter was sized for; `None` for the exact families.
+    pub fn false_positive_rate(&self) -> Option<FalsePositiveRate> {
         self.family_params.planned().map(|(_, rate)| rate)
     }
 
-    /// Inserts that had been counted when the snapshot was begun.
+    /// The number of inserts when the snapshot was started.
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// The position of the source that [`write`](super::write()) was given, up to 4,096 bytes.
+    /// The position given to [`write`](super::write()), up to 4,096 bytes.
     pub fn position(&self) -> &[u8] {
         &self.position
     }
 
-    /// Bytes of the body, which holds the set.
+    /// The length of the body, which holds the set, in bytes.
     pub fn body_bytes(&self) -> u64 {
         self.body_bytes
     }
 
-    /// Bytes of the whole snapshot.
+    /// The length of the whole snapshot, in bytes.
     pub fn total_bytes(&self) -> u64 {
-        // Can't overflow: no set with a body of more than `isize::MAX` bytes is accepted.
+        // Can't overflow: a body of more than `isize::MAX` bytes is refused.
         self.header_bytes() as u64 + self.body_bytes + TRAILER_BYTES
     }
 
-    /// Refuses a snapshot of another length than this header tells.
+    /// Checks that `length` is [`total_bytes`](Header::total_bytes).
     pub(super) fn check_length(&self, length: u64) -> Result<(), Error> {
         let expected = self.total_bytes();
         match length {
@@ -156,7 +156,7 @@ impl Header {
         FIXED_BYTES + self.position.len() + CHECKSUM_BYTES
     }
 
-    /// The header in the form that begins a snapshot.
+    /// The stored form of the header.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut fixed = [0; FIXED_BYTES];
         let mut put = |at: usize, field: &[u8]| fixed[at..at + field.len()].copy_from_slice(field);
@@ -165,13 +165,13 @@ impl Header {
         put(at::FAMILY, &[self.family().id()]);
         put(at::HEADER_LENGTH, &(self.header_bytes() as u32).to_le_bytes());
         if let Some(hasher_params) = self.family_params.hasher_params() {
-            put(at::HASH, &[hasher_params.hash.id()]);
+            put(at::HASH_ALGORITHM, &[hasher_params.algorithm.id()]);
             put(at::SECRET_FINGERPRINT, &hasher_params.secret_fingerprint);
             put(at::NONCE, &hasher_params.nonce);
         }
         if let Some((items, rate)) = self.family_params.planned() {
             put(at::PLANNED_ITEMS, &items.to_le_bytes());
-            put(at::RATE, &rate.get().to_le_bytes());
+            put(at::FALSE_POSITIVE_RATE, &rate.get().to_le_bytes());
         }
         put(at::SIZE, &self.family_params.size().to_le_bytes());
         put(at::HASHES, &self.family_params.hashes().to_le_bytes());
@@ -185,18 +185,18 @@ impl Header {
         bytes
     }
 
-    /// Reads and checks a header.
-    pub(super) fn read<R: Read>(source: &mut SnapshotReader<R>) -> Result<Self, Error> {
+    /// Reads and validates a header.
+    pub(super) fn read<R: Read>(reader: &mut SnapshotReader<R>) -> Result<Self, Error> {
         let mut fixed = [0; FIXED_BYTES];
         let (magic, rest) = fixed.split_at_mut(MAGIC.len());
-        let begun = source.fill_up_to(magic)?;
+        let begun = reader.fill_up_to(magic)?;
         if magic[..begun] != MAGIC[..begun] {
             return Err(Error::NotASnapshot);
         }
-        // Fails if the magic was cut off too: then nothing follows.
-        source.fill(rest, MIN_SNAPSHOT_BYTES)?;
+        // Also fails if the magic is truncated, because then nothing follows.
+        reader.fill(rest, MIN_SNAPSHOT_BYTES)?;
 
-        // Other versions may put everything else elsewhere, so this is asked first.
+        // Checked first: other versions may have another layout.
         let version = u16::from_le_bytes(field(&fixed, at::VERSION));
         if version != VERSION {
             return Err(Error::SnapshotVersion { version });
@@ -206,17 +206,17 @@ impl Header {
         let Some(position) = position.get_mut(..position_bytes as usize) else {
             return invalid("position length", "is more than 4096");
         };
-        source.fill(position, MIN_SNAPSHOT_BYTES + u64::from(position_bytes))?;
-        let sum = source.checksum_64();
+        reader.fill(position, MIN_SNAPSHOT_BYTES + u64::from(position_bytes))?;
+        let sum = reader.checksum_64();
         let mut checksum = [0; CHECKSUM_BYTES];
-        source.fill(&mut checksum, MIN_SNAPSHOT_BYTES + u64::from(position_bytes))?;
+        reader.fill(&mut checksum, MIN_SNAPSHOT_BYTES + u64::from(position_bytes))?;
         if u64::from_le_bytes(checksum) != sum {
             return Err(Error::SnapshotHeaderDamaged);
         }
         Self::parse(&fixed, position)
     }
 
-    /// The header of fields that are as they were written, or were forged.
+    /// Parses fields whose checksum is valid; they can still be forged.
     fn parse(fixed: &[u8; FIXED_BYTES], position: &[u8]) -> Result<Self, Error> {
         let header_bytes = u32::from_le_bytes(field(fixed, at::HEADER_LENGTH)) as usize;
         let items = u64::from_le_bytes(field(fixed, at::ITEMS));
@@ -224,16 +224,16 @@ impl Header {
 
         let family_params = FamilyParams::parse(fixed)?;
         if header_bytes != FIXED_BYTES + position.len() + CHECKSUM_BYTES {
-            return invalid("header length", "is not that of the header");
+            return invalid("header length", "is not the length of the header");
         }
         if field(fixed, at::RESERVED_3) != [0; 3] || field(fixed, at::RESERVED_4) != [0; 4] {
             return invalid("reserved bytes", "are not zero");
         }
         if items >= ITEMS_LIMIT {
-            return invalid("items", "are more than can ever have been inserted");
+            return invalid("items", "are not below 2^63");
         }
         if !family_params.fits(body_bytes) {
-            return invalid("body length", "is not that of a set of this size");
+            return invalid("body length", "does not match the size");
         }
         Ok(Self { family_params, items, body_bytes, position: position.into() })
     }
@@ -249,10 +249,10 @@ pub(super) fn invalid<T>(field: &'static str, reason: &'static str) -> Result<T,
 }
 
 impl fmt::Debug for Header {
-    /// All but the position, which may name a key that the source had come to.
+    /// Omits the position, which may contain a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Header")
-            .field("family_params", &self.family_params)
+            .field("params", &self.family_params)
             .field("items", &self.items)
             .field("body_bytes", &self.body_bytes)
             .field("position_bytes", &self.position.len())

@@ -1,4 +1,4 @@
-//! Tests of the count.
+//! Tests of the striped counter.
 
 use std::sync::Barrier;
 use std::thread;
@@ -16,7 +16,7 @@ fn no_count_is_lost_with_more_threads_than_stripes() {
                 for _ in 0..1_000 {
                     counter.add(2);
                 }
-                // All are alive until all have counted, so that some must share.
+                // No thread ends before all have counted, so some threads have no stripe.
                 barrier.wait();
             });
         }

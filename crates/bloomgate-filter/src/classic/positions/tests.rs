@@ -1,4 +1,4 @@
-//! Tests of the positions.
+//! Tests of the bit positions.
 
 use super::*;
 use crate::chi_square::{chi_square, critical_value};
@@ -17,13 +17,13 @@ fn hashes(count: u64) -> impl Iterator<Item = KeyHash> {
     })
 }
 
-/// Hashes that a weak scheme would stumble over: no step, no start, tiny differences.
+/// Hashes that break weak schemes: zero step, zero start, minimal differences.
 fn awkward_hashes() -> impl Iterator<Item = KeyHash> {
     let values = [0, 1, 2, 1 << 32, 1 << 63, u64::MAX - 1, u64::MAX];
     values.into_iter().flat_map(move |block| values.map(|bits| hash(block, bits)))
 }
 
-/// Computed apart, in Python.
+/// Computed independently, in Python.
 #[test]
 fn case_07_positions_agree_with_golden_vectors() {
     let golden: [(u64, u64, u64, &[u64]); 5] = [
@@ -71,7 +71,7 @@ fn case_07_positions_agree_with_golden_vectors() {
     }
 }
 
-/// The well-known first outputs of SplitMix64 for the seed 1234567.
+/// The published first outputs of SplitMix64 for the seed 1234567.
 #[test]
 fn case_07_mixer_agrees_with_splitmix64() {
     let outputs = [
@@ -135,7 +135,7 @@ fn case_04_positions_are_uniform_in_filters_beyond_32_bits() {
     }
 }
 
-/// What double hashing fails at once: its steps from one position to the next are all the same.
+/// Double hashing fails this test: its steps from one position to the next are equal.
 #[test]
 fn case_05_steps_between_positions_are_independent() {
     const BITS: u64 = 1_000_003;

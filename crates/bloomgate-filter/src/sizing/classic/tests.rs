@@ -1,4 +1,4 @@
-//! Tests of the classic sizes.
+//! Tests of the classic filter sizes.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ fn params(items: u64, rate: f64) -> ClassicParams {
     ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
-/// The formula worked out apart, to fifty digits.
+/// The formula evaluated independently, to fifty digits.
 #[test]
 fn sizes_agree_with_the_textbook_formula() {
     for (items, rate, bits, hashes) in [
@@ -24,7 +24,7 @@ fn sizes_agree_with_the_textbook_formula() {
         let params = params(items, rate);
         assert_eq!((params.bits(), params.hashes()), (bits, hashes), "{items} at {rate}");
         assert_eq!(params.bytes(), bits.div_ceil(64) * 8);
-        assert_eq!((params.items(), params.rate().get()), (items, rate));
+        assert_eq!((params.items(), params.false_positive_rate().get()), (items, rate));
         assert_eq!(params.bits_per_item(), bits as f64 / items as f64);
     }
 }
@@ -35,7 +35,8 @@ fn expected_rate_agrees_with_the_textbook_formula() {
     assert!((million.expected_rate(1_000_000) - 0.010_039_214_559).abs() < 1e-12);
     let large = params(100_000_000, 0.001);
     assert!((large.expected_rate(100_000_000) - 0.001_000_024_925).abs() < 1e-12);
-    let seven = ClassicParams::stored(large.items(), large.rate(), large.bits(), 7).unwrap();
+    let seven =
+        ClassicParams::stored(large.items(), large.false_positive_rate(), large.bits(), 7).unwrap();
     assert!((seven.expected_rate(100_000_000) - 0.001_264_140_185).abs() < 1e-12);
 }
 
@@ -77,7 +78,7 @@ fn case_04_items_that_exceed_the_hash_width_are_refused() {
     assert!(refused(2_000_000_000, 1e-9));
     assert!(!refused(1_000_000_000, 1e-9));
     assert!(!refused(1_000_000_000_000, 1e-6));
-    // The most bits that any params can have.
+    // Close to the maximum number of bits.
     let largest = params((HASHES * 0.036) as u64, 0.367_879_441);
     assert!(largest.bits() < 1 << 61 && largest.bits() > 1 << 60);
 }
@@ -127,8 +128,12 @@ fn case_10_invalid_stored_params_are_refused() {
         assert_eq!((params.bits(), params.hashes(), params.items()), (bits, hashes, 5));
     }
     let params = params(1_000, 0.001);
-    let again =
-        ClassicParams::stored(params.items(), params.rate(), params.bits(), params.hashes());
+    let again = ClassicParams::stored(
+        params.items(),
+        params.false_positive_rate(),
+        params.bits(),
+        params.hashes(),
+    );
     assert_eq!(again, Some(params));
 }
 

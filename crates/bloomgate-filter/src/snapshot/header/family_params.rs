@@ -1,4 +1,4 @@
-//! What kind of set a snapshot is of, with all that is needed to make sense of the body.
+//! The family of a snapshot, with the parameters required to read its body.
 
 use super::{FIXED_BYTES, at, field, invalid};
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::membership::Family;
 use crate::sizing::{BloomParams, ClassicParams, FalsePositiveRate};
 use crate::snapshot::{bitmap_body, exact_body};
 
-/// A set without its keys.
+/// The parameters of a set, by family.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::snapshot) enum FamilyParams {
     Bloom(BloomParams, HasherParams),
@@ -16,10 +16,10 @@ pub(in crate::snapshot) enum FamilyParams {
     Exact { keys: u64 },
 }
 
-/// What a hasher is made of, but for the secret.
+/// The parameters of a hasher, without the secret.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::snapshot) struct HasherParams {
-    pub(super) hash: HashAlgorithm,
+    pub(super) algorithm: HashAlgorithm,
     pub(super) secret_fingerprint: [u8; 8],
     pub(super) nonce: [u8; 16],
 }
@@ -41,16 +41,16 @@ impl FamilyParams {
         }
     }
 
-    /// The items that were planned for, and the rate.
+    /// The items and the false-positive rate that the filter was sized for.
     pub(super) fn planned(&self) -> Option<(u64, FalsePositiveRate)> {
         match self {
-            Self::Bloom(params, _) => Some((params.items(), params.rate())),
-            Self::Classic(params, _) => Some((params.items(), params.rate())),
+            Self::Bloom(params, _) => Some((params.items(), params.false_positive_rate())),
+            Self::Classic(params, _) => Some((params.items(), params.false_positive_rate())),
             Self::Bitmap { .. } | Self::Exact { .. } => None,
         }
     }
 
-    /// Blocks, bits, chunks or keys.
+    /// The number of blocks, bits, chunks or keys.
     pub(super) fn size(&self) -> u64 {
         match self {
             Self::Bloom(params, _) => params.blocks(),
@@ -73,18 +73,18 @@ impl FamilyParams {
         matches!(self, Self::Bitmap { non_integer_keys: true, .. })
     }
 
-    /// Whether a body of this many bytes can hold the set. It is then no longer than `isize::MAX`.
+    /// Whether a body of this many bytes, at most `isize::MAX`, can hold the set.
     pub(super) fn fits(&self, body_bytes: u64) -> bool {
-        let least = match self {
+        let min = match self {
             Self::Bloom(params, _) => return body_bytes == params.bytes(),
             Self::Classic(params, _) => return body_bytes == params.bytes(),
             Self::Bitmap { chunks, .. } => chunks.saturating_mul(bitmap_body::MIN_BYTES),
             Self::Exact { keys } => keys.saturating_mul(exact_body::MIN_BYTES),
         };
-        (least..=isize::MAX as u64).contains(&body_bytes)
+        (min..=isize::MAX as u64).contains(&body_bytes)
     }
 
-    /// The family_params that the fields of a header tell.
+    /// Parses the fields of a header.
     pub(super) fn parse(fixed: &[u8; FIXED_BYTES]) -> Result<Self, Error> {
         let [id] = field(fixed, at::FAMILY);
         let family = Family::from_id(id).ok_or(Error::SnapshotFamily { id })?;
@@ -98,10 +98,10 @@ impl FamilyParams {
             Family::Bloom => {
                 let (hasher_params, items, rate, hashes) = hashing_fields(fixed)?;
                 let Some(params) = BloomParams::stored(items, rate, size) else {
-                    return invalid("size", "is no number of blocks, or more than memory can have");
+                    return invalid("size", "is zero, or more blocks than memory can hold");
                 };
                 if hashes != params.hashes() {
-                    return invalid("hashes", "are not the 8 of this family");
+                    return invalid("hashes", "are not 8, as in this family");
                 }
                 Ok(Self::Bloom(params, hasher_params))
             }
@@ -127,13 +127,13 @@ impl FamilyParams {
 impl HasherParams {
     pub(in crate::snapshot) fn new(hasher: &KeyedHasher) -> Self {
         Self {
-            hash: hasher.algorithm(),
+            algorithm: hasher.algorithm(),
             secret_fingerprint: hasher.secret_fingerprint(),
             nonce: hasher.nonce(),
         }
     }
 
-    /// The hasher, if `secret` is the one it was made of.
+    /// The hasher, if `secret` has the stored fingerprint.
     pub(in crate::snapshot) fn hasher(
         &self,
         secret: Option<&Secret>,
@@ -142,29 +142,32 @@ impl HasherParams {
         if secret.fingerprint() != self.secret_fingerprint {
             return Err(Error::SecretDiffers);
         }
-        Ok(KeyedHasher::new(self.hash, secret, &self.nonce))
+        Ok(KeyedHasher::new(self.algorithm, secret, &self.nonce))
     }
 }
 
-/// What only the families that hash have: hasher, planned items, rate and hashes.
+/// The fields of the Bloom filters only: hasher, planned items, false-positive rate and hashes.
 fn hashing_fields(
     fixed: &[u8; FIXED_BYTES],
 ) -> Result<(HasherParams, u64, FalsePositiveRate, u32), Error> {
-    let [id] = field(fixed, at::HASH);
-    let hash = HashAlgorithm::from_id(id).ok_or(Error::SnapshotHashAlgorithm { id })?;
+    let [id] = field(fixed, at::HASH_ALGORITHM);
+    let algorithm = HashAlgorithm::from_id(id).ok_or(Error::SnapshotHashAlgorithm { id })?;
     let secret_fingerprint = field(fixed, at::SECRET_FINGERPRINT);
-    let hasher_params = HasherParams { hash, secret_fingerprint, nonce: field(fixed, at::NONCE) };
+    let hasher_params =
+        HasherParams { algorithm, secret_fingerprint, nonce: field(fixed, at::NONCE) };
     let items = u64::from_le_bytes(field(fixed, at::PLANNED_ITEMS));
-    let Ok(rate) = FalsePositiveRate::new(f64::from_le_bytes(field(fixed, at::RATE))) else {
-        return invalid("rate", "is not a number between 1e-9 and 1");
+    let Ok(rate) =
+        FalsePositiveRate::new(f64::from_le_bytes(field(fixed, at::FALSE_POSITIVE_RATE)))
+    else {
+        return invalid("false-positive rate", "is not a number between 1e-9 and 1");
     };
     Ok((hasher_params, items, rate, u32::from_le_bytes(field(fixed, at::HASHES))))
 }
 
-/// For the other families these fields are zero.
+/// Checks that the fields of the Bloom filters are zero, for the other families.
 fn refuse_hashing_fields(fixed: &[u8; FIXED_BYTES]) -> Result<(), Error> {
     let fields = [
-        at::HASH..at::HEADER_LENGTH,
+        at::HASH_ALGORITHM..at::HEADER_LENGTH,
         at::SECRET_FINGERPRINT..at::SIZE,
         at::HASHES..at::NON_INTEGER_KEYS,
     ];
