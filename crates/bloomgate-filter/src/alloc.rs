@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::platform::huge_pages::advise_huge_pages;
 
-/// An empty vector with capacity for `count` elements of `bytes` bytes in total, backed by huge pages
-/// where the system permits.
+/// An empty vector with capacity for `count` elements of `bytes` bytes in total, backed by huge
+/// pages where the system permits.
 ///
 /// A refused allocation is [`Error::OutOfMemory`] instead of an abort.
 pub(crate) fn try_vec_with_capacity<T>(count: u64, bytes: u64) -> Result<Vec<T>, Error> {

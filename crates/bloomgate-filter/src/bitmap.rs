@@ -2,32 +2,33 @@
 //!
 //! # Structure
 //!
-//! The upper 48 bits of an id are the number of its *chunk*, the lower 16 its *position* in the chunk.
-//! An id is stored in one of three structures:
+//! The upper 48 bits of an id are the number of its *chunk*, the lower 16 its *position* in the
+//! chunk. An id is stored in one of three structures:
 //!
 //! - a **page**, for chunks with more than 4,096 ids: 8 KiB, one atomic bit per position;
-//! - an **array**, for chunks with fewer: sorted 16-bit positions. The arrays of all chunks share one
-//!   allocation;
+//! - an **array**, for chunks with fewer: sorted 16-bit positions. The arrays of all chunks share
+//!   one allocation;
 //! - the **overlay**: a small hash table of the ids inserted since the arrays were built.
 //!
-//! Pages and arrays, indexed by a directory of the chunks, form the *base*. A base and its overlay form
-//! a *state*, which is published through one pointer.
+//! Pages and arrays, indexed by a directory of the chunks, form the *base*. A base and its overlay
+//! form a *state*, which is published through one pointer.
 //!
 //! # Why no id is lost
 //!
 //! - *Readers* load the pointer once and search that state. They never wait.
-//! - *An insert into a page* sets the bit in place, without a lock. Every later base shares the same
-//!   page, so it doesn't matter whether the state has been replaced meanwhile.
-//! - *Every other insert* takes the write lock, loads the state again, and puts the id into the overlay
-//!   of the published state, which can't be replaced while the lock is held. If the overlay is full,
-//!   the writer first publishes a state with a larger overlay, or with a new base that includes the
-//!   overlay's ids and an empty overlay, *both in one store*. No reader can see the new overlay with
-//!   the old base.
-//! - *A page is created* only by such a merge, and is complete before it is published. A writer that
-//!   still sees the array takes the write lock and then finds the page.
+//! - *An insert into a page* sets the bit in place, without a lock. Every later base shares the
+//!   same page, so it doesn't matter whether the state has been replaced meanwhile.
+//! - *Every other insert* takes the write lock, loads the state again, and puts the id into the
+//!   overlay of the published state, which can't be replaced while the lock is held. If the overlay
+//!   is full, the writer first publishes a state with a larger overlay, or with a new base that
+//!   includes the overlay's ids and an empty overlay, *both in one store*. No reader can see the
+//!   new overlay with the old base.
+//! - *A page is created* only by such a merge, and is complete before it is published. A writer
+//!   that still sees the array takes the write lock and then finds the page.
 //!
 //! Once an insert has returned, the id is therefore in the published state and in all later ones. A
-//! reader that holds an older state began before the insert returned; both answers are correct for it.
+//! reader that holds an older state began before the insert returned; both answers are correct for
+//! it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,24 +52,24 @@ use base::{Base, BaseBuilder, MAX_IN_ARRAY};
 use page::PAGE_BITS;
 use state::State;
 
-/// An exact set of integers of up to 64 bits: no false positives, and little more than one bit for each
-/// dense id.
+/// An exact set of integers of up to 64 bits: no false positives, and little more than one bit for
+/// each dense id.
 ///
 /// Ids are `u64`. A signed id is the `u64` with the same bits (`id as u64` for an `i64`), as in the
 /// canonical bytes of a [`Key`](crate::Key): eight bytes, little-endian. Negative ids take no more
 /// memory than others.
 ///
-/// All operations take `&self`, from any number of threads. Reads never wait, nor do inserts into dense
-/// ranges. Other inserts wait for one another: usually less than a microsecond, and some milliseconds
-/// per million sparse ids each time the sparse ids have grown by a sixteenth and the new ones are
-/// sorted in. Keys can't be removed.
+/// All operations take `&self`, from any number of threads. Reads never wait, nor do inserts into
+/// dense ranges. Other inserts wait for one another: usually less than a microsecond, and some
+/// milliseconds per million sparse ids each time the sparse ids have grown by a sixteenth and the
+/// new ones are sorted in. Keys can't be removed.
 ///
-/// *Guarantees.* A [`contains`](Bitmap::contains) that happens after an [`insert`](Bitmap::insert) of
-/// the same key returned is always `true`. For an integer that was never inserted it is `false`.
+/// *Guarantees.* A [`contains`](Bitmap::contains) that happens after an [`insert`](Bitmap::insert)
+/// of the same key returned is always `true`. For an integer that was never inserted it is `false`.
 ///
-/// *Non-integer keys.* A key that doesn't have eight bytes is not an integer, and the set can't store
-/// it. After one such key was inserted, [`contains`](Bitmap::contains) is `true` for all of them, so
-/// that no inserted key is ever reported absent. Integers are not affected.
+/// *Non-integer keys.* A key that doesn't have eight bytes is not an integer, and the set can't
+/// store it. After one such key was inserted, [`contains`](Bitmap::contains) is `true` for all of
+/// them, so that no inserted key is ever reported absent. Integers are not affected.
 ///
 /// # Memory
 ///
@@ -83,14 +84,14 @@ use state::State;
 /// | one in 262,144 | 272 |
 /// | farther apart | 144 |
 ///
-/// Ids in the overlay, which are not sorted in yet, take 16 to 64 *bytes* each. There are at most 1,024
-/// of them, or a sixteenth of the sparse ids if that is more. [`compact`](Bitmap::compact) sorts them
-/// in; call it after filling the set. While ids are sorted in, the sparse part of the set is in memory
-/// twice.
+/// Ids in the overlay, which are not sorted in yet, take 16 to 64 *bytes* each. There are at most
+/// 1,024 of them, or a sixteenth of the sparse ids if that is more. [`compact`](Bitmap::compact)
+/// sorts them in; call it after filling the set. While ids are sorted in, the sparse part of the
+/// set is in memory twice.
 ///
 /// For distributions like the last three rows a [`BloomFilter`](crate::BloomFilter) is the better
-/// choice: it takes a tenth of the memory, and a lookup among ids farther apart is a binary search over
-/// all of them.
+/// choice: it takes a tenth of the memory, and a lookup among ids farther apart is a binary search
+/// over all of them.
 ///
 /// ```
 /// use bloomgate_filter::{Bitmap, Key};
@@ -173,8 +174,8 @@ impl Bitmap {
         }
     }
 
-    /// [`contains`](Bitmap::contains) for each of `keys`. Replaces the contents of `answers` with one
-    /// answer per key, in their order.
+    /// [`contains`](Bitmap::contains) for each of `keys`. Replaces the contents of `answers` with
+    /// one answer per key, in their order.
     pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K], answers: &mut Vec<bool>) {
         // One state serves the whole call: it has every id inserted before the call.
         let state = self.state.load();
@@ -197,11 +198,11 @@ impl Bitmap {
         self.count(keys.len() as u64, new);
     }
 
-    /// Adds every key of `other`. Both sets can be read and written during the call; keys inserted into
-    /// `other` after it began may be left out.
+    /// Adds every key of `other`. Both sets can be read and written during the call; keys inserted
+    /// into `other` after it began may be left out.
     ///
-    /// Each new id counts as one insert. Other inserts of sparse ids wait until the call ends. Costs
-    /// two copies of the sparse part of this set, and a pass over `other`.
+    /// Each new id counts as one insert. Other inserts of sparse ids wait until the call ends.
+    /// Costs two copies of the sparse part of this set, and a pass over `other`.
     pub fn merge(&self, other: &Bitmap) {
         // Loaded before the lock is taken: a bitmap can be merged into itself, and two bitmaps into
         // each other concurrently, without a deadlock.
@@ -241,8 +242,8 @@ impl Bitmap {
         self.len() == 0 && !self.has_non_integer_keys()
     }
 
-    /// Bytes of heap memory, as requested from the allocator, without the counters, which are always
-    /// 4 KiB; constant time.
+    /// Bytes of heap memory, as requested from the allocator, without the counters, which are
+    /// always 4 KiB; constant time.
     pub fn bytes(&self) -> u64 {
         self.state.load().bytes()
     }
@@ -263,8 +264,8 @@ impl Bitmap {
     /// The statistics of the set; constant time.
     ///
     /// `distinct` counts ids. The false-positive rates are those of integers and therefore 0.
-    /// `fill_ratio` is the share of used slots, where a page has 65,536 slots and an array as many as
-    /// it has ids.
+    /// `fill_ratio` is the share of used slots, where a page has 65,536 slots and an array as many
+    /// as it has ids.
     pub fn stats(&self) -> Stats {
         let (items, distinct) = (self.inserts.total(), self.distinct.total());
         let state = self.state.load();
@@ -282,7 +283,8 @@ impl Bitmap {
         }
     }
 
-    /// Whether a key that is not an integer was inserted, so that all such keys are reported present.
+    /// Whether a key that is not an integer was inserted, so that all such keys are reported
+    /// present.
     pub fn has_non_integer_keys(&self) -> bool {
         self.has_non_integer.load(Ordering::Acquire)
     }
@@ -298,7 +300,8 @@ impl Bitmap {
     fn add_under_lock(&self, id: u64) -> bool {
         let _lock = self.write_lock();
         loop {
-            // Loaded under the lock: this is the published state, and no other writer can replace it.
+            // Loaded under the lock: this is the published state, and no other writer can replace
+            // it.
             let state = self.state.load();
             if let Some(new) = state.insert_in_place(id) {
                 return new;
@@ -315,7 +318,8 @@ impl Bitmap {
         !self.has_non_integer.swap(true, Ordering::AcqRel)
     }
 
-    /// Publishes a state with an empty overlay, and returns it. The caller must hold the write lock.
+    /// Publishes a state with an empty overlay, and returns it. The caller must hold the write
+    /// lock.
     fn publish_compacted(&self) -> Arc<State> {
         let state = Arc::new(self.state.load().compacted());
         self.state.store(Arc::clone(&state));
@@ -324,8 +328,8 @@ impl Bitmap {
 
     /// Takes the write lock.
     ///
-    /// A poisoned lock is safe to use: every change is published by one write to a word, a slot or the
-    /// pointer, so a writer that panicked leaves no partial change.
+    /// A poisoned lock is safe to use: every change is published by one write to a word, a slot or
+    /// the pointer, so a writer that panicked leaves no partial change.
     fn write_lock(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,8 +10,8 @@ mod tests;
 
 /// A word of bits that threads share.
 ///
-/// The crate uses [`AtomicU64`]. The trait exists so that the model checker in the tests can substitute
-/// its own atomic and explore the code below instead of a copy of it.
+/// The crate uses [`AtomicU64`]. The trait exists so that the model checker in the tests can
+/// substitute its own atomic and explore the code below instead of a copy of it.
 pub(crate) trait Word {
     /// The bits that are set.
     fn load(&self, order: Ordering) -> u64;
@@ -40,7 +40,8 @@ impl Word for AtomicU64 {
 pub(crate) struct Block<W = AtomicU64>(pub(crate) [W; WORDS]);
 
 impl<W: Word> Block<W> {
-    /// Sets the bits of a key, given as the `bits` of its hash. `true` if at least one of them was 0.
+    /// Sets the bits of a key, given as the `bits` of its hash. `true` if at least one of them was
+    /// 0.
     #[inline]
     pub(crate) fn insert(&self, bits: u64) -> bool {
         // All loads come before the first write: a locked instruction delays the loads after it.
@@ -62,7 +63,8 @@ impl<W: Word> Block<W> {
             // coherence of each single atomic suffices for that. Release here and acquire in
             // `contains` add that a thread which finds a key also sees the writes made before the
             // insert. They cost nothing on x86 and next to nothing elsewhere. Inserts of different
-            // threads are unordered, and a running insert may be seen in part, which reads as absent.
+            // threads are unordered, and a running insert may be seen in part, which reads as
+            // absent.
             self.0[word].set(mask, Ordering::Release);
         }
     }

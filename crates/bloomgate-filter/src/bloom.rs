@@ -20,20 +20,24 @@ mod tests;
 /// A Bloom filter that sets all bits of a key in one cache line.
 ///
 /// Lookups and inserts take `&self`, from any number of threads, without locks. A lookup fetches
-/// one cache line and has no data-dependent branch. Keys can't be removed; build a new filter to drop
-/// stale ones.
+/// one cache line and has no data-dependent branch. Keys can't be removed; build a new filter to
+/// drop stale ones.
 ///
 /// *Guarantees.* A [`contains`](BloomFilter::contains) that happens after an
-/// [`insert`](BloomFilter::insert) of the same key returned is always `true`. An absent key passes at
-/// the false-positive rate of the [`BloomParams`] as long as the filter holds no more keys than it was
-/// sized for. The first guarantee also holds for an overfull filter;
+/// [`insert`](BloomFilter::insert) of the same key returned is always `true`. An absent key passes
+/// at the false-positive rate of the [`BloomParams`] as long as the filter holds no more keys than
+/// it was sized for. The first guarantee also holds for an overfull filter;
 /// [`stats`](BloomFilter::stats) gives its current false-positive rate.
 ///
 /// ```
-/// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let filter = BloomFilter::new(BloomParams::new(10_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret, &[7; 16]);
+/// let params = BloomParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
+/// let filter = BloomFilter::new(params, hasher)?;
 /// filter.insert(b"present");
 /// assert!(filter.contains(b"present"));
 /// assert_eq!(filter.stats().items, 1);
@@ -101,7 +105,8 @@ impl BloomFilter {
     /// Adds `key`, given as canonical bytes. `true` if at least one of its bits was 0.
     ///
     /// The result is advisory. It can be `false` for a key that was never added (other keys set all
-    /// of its bits), and `true` in two threads that add the same key concurrently. Does not allocate.
+    /// of its bits), and `true` in two threads that add the same key concurrently. Does not
+    /// allocate.
     #[inline]
     pub fn insert(&self, key: &[u8]) -> bool {
         self.insert_hash(self.hash(key))
@@ -144,13 +149,13 @@ impl BloomFilter {
 
     /// Adds all keys of `other`.
     ///
-    /// Afterwards this filter contains every key that either filter contained. Keys added to `other`
-    /// during the call may be left out. Costs a pass over both filters.
+    /// Afterwards this filter contains every key that either filter contained. Keys added to
+    /// `other` during the call may be left out. Costs a pass over both filters.
     ///
     /// # Errors
     ///
-    /// [`Error::Mismatch`] if the filters differ in their parameters or their hashers: the bits of one
-    /// have no meaning in the other. This filter is then unchanged.
+    /// [`Error::Mismatch`] if the filters differ in their parameters or their hashers: the bits of
+    /// one have no meaning in the other. This filter is then unchanged.
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
         if self.params != other.params {
             return Err(Error::Mismatch { field: "params" });
@@ -167,10 +172,10 @@ impl BloomFilter {
 
     /// The statistics of the filter.
     ///
-    /// The fill ratio is counted: over the whole filter up to 65,536 blocks (4 MiB, two million keys
-    /// at a false-positive rate of 0.1 %), in larger filters over that number of evenly spaced
-    /// blocks. The sample is fixed, so the fill ratio never decreases. Sampling adds an error of less
-    /// than 0.1 % to the number of distinct keys in a full filter. Costs at most 65,536 memory
+    /// The fill ratio is counted: over the whole filter up to 65,536 blocks (4 MiB, two million
+    /// keys at a false-positive rate of 0.1 %), in larger filters over that number of evenly spaced
+    /// blocks. The sample is fixed, so the fill ratio never decreases. Sampling adds an error of
+    /// less than 0.1 % to the number of distinct keys in a full filter. Costs at most 65,536 memory
     /// accesses, which take about a millisecond, and sums of bounded length.
     pub fn stats(&self) -> Stats {
         let fill_ratio = self.fill_ratio();
@@ -178,7 +183,8 @@ impl BloomFilter {
         let items = self.inserts.total();
         Stats {
             items,
-            // For few keys in a large filter the number of inserts is a better bound than the sample.
+            // For few keys in a large filter the number of inserts is a better bound than the
+            // sample.
             distinct: by_fill.map(|estimate| estimate.min(items)),
             capacity: Some(self.params.items()),
             bytes: self.params.bytes(),

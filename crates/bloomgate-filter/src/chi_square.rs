@@ -7,8 +7,8 @@ pub(crate) fn chi_square(counts: &[u32]) -> f64 {
     counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
 }
 
-/// The value that a chi-square of `cells - 1` degrees of freedom exceeds with a probability of about
-/// 10^-6.
+/// The value that a chi-square of `cells - 1` degrees of freedom exceeds with a probability of
+/// about 10^-6.
 pub(crate) fn critical_value(cells: usize) -> f64 {
     let degrees = (cells - 1) as f64;
     degrees + 5.5 * (2.0 * degrees).sqrt() + 12.0

@@ -21,22 +21,22 @@ const MAX_SAMPLED_WORDS: usize = 16_384;
 
 /// The textbook Bloom filter: m bits, of which a key sets up to k anywhere.
 ///
-/// It is included for comparison. It needs the least memory of all Bloom filters for a false-positive
-/// rate, but nearly every bit of a lookup is another cache line. [`BloomFilter`](crate::BloomFilter)
-/// fetches one line and takes 5 % more memory at a rate of 1 %, 9 % at 0.1 %, 81 % at one in a
-/// million. Lookups and inserts take `&self`, from any number of threads, without locks. Keys can't be
-/// removed.
+/// It is included for comparison. It needs the least memory of all Bloom filters for a
+/// false-positive rate, but nearly every bit of a lookup is another cache line.
+/// [`BloomFilter`](crate::BloomFilter) fetches one line and takes 5 % more memory at a rate of 1 %,
+/// 9 % at 0.1 %, 81 % at one in a million. Lookups and inserts take `&self`, from any number of
+/// threads, without locks. Keys can't be removed.
 ///
 /// *Guarantees.* A [`contains`](ClassicBloom::contains) that happens after an
-/// [`insert`](ClassicBloom::insert) of the same key returned is always `true`. An absent key passes at
-/// the [`expected_rate`](ClassicParams::expected_rate) of the parameters.
+/// [`insert`](ClassicBloom::insert) of the same key returned is always `true`. An absent key passes
+/// at the [`expected_rate`](ClassicParams::expected_rate) of the parameters.
 ///
 /// # The bits of a key
 ///
-/// The positions are part of every stored filter and never change. Let `a` and `b` be the 64-bit halves
-/// of the hash: those that [`HashAlgorithm`](crate::HashAlgorithm) calls the block and the bits. The k
-/// positions p₀, p₁ … among m bits are as follows; sums and products are modulo 2^64 except where a
-/// product is shifted:
+/// The positions are part of every stored filter and never change. Let `a` and `b` be the 64-bit
+/// halves of the hash: those that [`HashAlgorithm`](crate::HashAlgorithm) calls the block and the
+/// bits. The k positions p₀, p₁ … among m bits are as follows; sums and products are modulo 2^64
+/// except where a product is shifted:
 ///
 /// ```text
 /// xᵢ = mix(a + i · (b | 1))                    i = 0 … k − 1
@@ -48,18 +48,22 @@ const MAX_SAMPLED_WORDS: usize = 16_384;
 /// ```
 ///
 /// The xᵢ are the outputs of the generator SplitMix64 (Steele, Lea and Flood, "Fast splittable
-/// pseudorandom number generators", 2014; the constants are Stafford's variant 13) with a seed and an
-/// increment taken from the key's hash. The usual double hashing, pᵢ = a + i · b modulo m, is cheaper,
-/// but its positions are dependent: two keys that agree in the first two positions agree in all, which
-/// bounds the false-positive rate from below, and some increments repeat the first position. p₁ is
-/// chosen among the bits other than p₀, so that a key sets at least two bits if k is at least 2.
-/// Position p is bit p mod 64, counted from the least significant, of word p / 64.
+/// pseudorandom number generators", 2014; the constants are Stafford's variant 13) with a seed and
+/// an increment taken from the key's hash. The usual double hashing, pᵢ = a + i · b modulo m, is
+/// cheaper, but its positions are dependent: two keys that agree in the first two positions agree
+/// in all, which bounds the false-positive rate from below, and some increments repeat the first
+/// position. p₁ is chosen among the bits other than p₀, so that a key sets at least two bits if k
+/// is at least 2. Position p is bit p mod 64, counted from the least significant, of word p / 64.
 ///
 /// ```
-/// use bloomgate_filter::{ClassicBloom, ClassicParams, HashAlgorithm, KeyedHasher, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     ClassicBloom, ClassicParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let filter = ClassicBloom::new(ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret, &[7; 16]);
+/// let params = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
+/// let filter = ClassicBloom::new(params, hasher)?;
 /// filter.insert(b"present");
 /// assert!(filter.contains(b"present"));
 /// assert_eq!(filter.stats().hashes, 10);
@@ -127,8 +131,8 @@ impl ClassicBloom {
 
     /// Whether `key`, given as canonical bytes, may have been added; `false` is certain.
     ///
-    /// Does not allocate. Stops at the first bit that is 0, so absent keys take less time than present
-    /// ones.
+    /// Does not allocate. Stops at the first bit that is 0, so absent keys take less time than
+    /// present ones.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
@@ -164,13 +168,13 @@ impl ClassicBloom {
 
     /// Adds all keys of `other`.
     ///
-    /// Afterwards this filter contains every key that either filter contained. Keys added to `other`
-    /// during the call may be left out. Costs a pass over both filters.
+    /// Afterwards this filter contains every key that either filter contained. Keys added to
+    /// `other` during the call may be left out. Costs a pass over both filters.
     ///
     /// # Errors
     ///
-    /// [`Error::Mismatch`] if the filters differ in their parameters or their hashers: the bits of one
-    /// have no meaning in the other. This filter is then unchanged.
+    /// [`Error::Mismatch`] if the filters differ in their parameters or their hashers: the bits of
+    /// one have no meaning in the other. This filter is then unchanged.
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
         if self.params != other.params {
             return Err(Error::Mismatch { field: "params" });
@@ -187,10 +191,10 @@ impl ClassicBloom {
 
     /// The statistics of the filter.
     ///
-    /// The fill ratio is counted: over all bits in filters of up to 2^20 bits, in larger filters over a
-    /// fixed sample of at least 8,192 evenly spaced words. The relative error of the sample is a few
-    /// thousandths in a half-full filter, and larger in an almost empty one. The sample is fixed, so
-    /// the fill ratio never decreases. Costs at most about a millisecond.
+    /// The fill ratio is counted: over all bits in filters of up to 2^20 bits, in larger filters
+    /// over a fixed sample of at least 8,192 evenly spaced words. The relative error of the sample
+    /// is a few thousandths in a half-full filter, and larger in an almost empty one. The sample is
+    /// fixed, so the fill ratio never decreases. Costs at most about a millisecond.
     pub fn stats(&self) -> Stats {
         let fill_ratio = self.fill_ratio();
         Stats {

@@ -12,8 +12,8 @@ use std::{fmt, io};
 /// assert!(error.to_string().starts_with("false_positive_rate is 2: give a number between"));
 /// ```
 ///
-/// Each message names the invalid field and how to correct it. No variant contains a secret or a part
-/// of one. Errors occur only when sets are configured, merged, stored or loaded: `insert` and
+/// Each message names the invalid field and how to correct it. No variant contains a secret or a
+/// part of one. Errors occur only when sets are configured, merged, stored or loaded: `insert` and
 /// `contains` can't fail.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -24,9 +24,9 @@ const ARC_COUNTS: usize = 2 * size_of::<usize>();
 
 /// An exact set of keys of any kind, for a few thousand of them.
 ///
-/// It stores the keys themselves: it has no false positives, and takes about 100 bytes plus the length
-/// of the key for each. Reads take no lock and don't wait for writers; writers wait for one another.
-/// Keys can't be removed.
+/// It stores the keys themselves: it has no false positives, and takes about 100 bytes plus the
+/// length of the key for each. Reads take no lock and don't wait for writers; writers wait for one
+/// another. Keys can't be removed.
 ///
 /// *Guarantees.* A [`contains`](ExactSet::contains) that happens after an
 /// [`insert`](ExactSet::insert) of the same key returned is always `true`. For a key that was never
@@ -62,8 +62,8 @@ impl ExactSet {
         Self::with_capacity(0)
     }
 
-    /// An empty set with capacity for `items` keys, at most 65,536, so that an unchecked number can't
-    /// exhaust memory. The set grows beyond its initial capacity as needed.
+    /// An empty set with capacity for `items` keys, at most 65,536, so that an unchecked number
+    /// can't exhaust memory. The set grows beyond its initial capacity as needed.
     pub fn with_capacity(items: usize) -> Self {
         let table = Table::new(items.min(MAX_INITIAL_CAPACITY), RandomState::new());
         Self {
@@ -74,8 +74,8 @@ impl ExactSet {
         }
     }
 
-    /// The set stored as these `count` keys, with a count of `inserts` inserts or of the number of keys,
-    /// whichever is more. Allocates for `count` keys at once.
+    /// The set stored as these `count` keys, with a count of `inserts` inserts or of the number of
+    /// keys, whichever is more. Allocates for `count` keys at once.
     pub(crate) fn from_keys<'a>(
         keys: impl Iterator<Item = &'a [u8]>,
         count: usize,
@@ -99,11 +99,11 @@ impl ExactSet {
         self.table.load().contains(key)
     }
 
-    /// Adds `key`, given as canonical bytes. `true` if it was not in the set before; if several threads
-    /// add the same key concurrently, in exactly one of them.
+    /// Adds `key`, given as canonical bytes. `true` if it was not in the set before; if several
+    /// threads add the same key concurrently, in exactly one of them.
     ///
-    /// Waits for other writers. Copies the key. Each time the number of keys has doubled, the slots are
-    /// copied, not the keys.
+    /// Waits for other writers. Copies the key. Each time the number of keys has doubled, the slots
+    /// are copied, not the keys.
     pub fn insert(&self, key: &[u8]) -> bool {
         // A key that is present stays present, so this check needs no lock.
         let new = !self.contains(key) && self.add(Arc::from(key));
@@ -111,8 +111,8 @@ impl ExactSet {
         new
     }
 
-    /// Adds every key of `other`. Both sets can be read and written during the call; keys inserted into
-    /// `other` after it began may be left out.
+    /// Adds every key of `other`. Both sets can be read and written during the call; keys inserted
+    /// into `other` after it began may be left out.
     ///
     /// Each new key counts as one insert. The sets share the bytes of the keys.
     pub fn merge(&self, other: &ExactSet) {
@@ -155,8 +155,8 @@ impl ExactSet {
 
     /// The statistics of the set; constant time.
     ///
-    /// `fill_ratio` is the share of used slots, at most one half after the first insert: the set grows
-    /// before more are used, so that lookups are short.
+    /// `fill_ratio` is the share of used slots, at most one half after the first insert: the set
+    /// grows before more are used, so that lookups are short.
     pub fn stats(&self) -> Stats {
         let items = self.inserts.load(Ordering::Relaxed);
         let table = self.table.load();
@@ -194,8 +194,8 @@ impl ExactSet {
 
     /// Takes the write lock.
     ///
-    /// A poisoned lock is safe to use: every change is published by one write to a slot or the pointer,
-    /// so a writer that panicked leaves no partial change.
+    /// A poisoned lock is safe to use: every change is published by one write to a slot or the
+    /// pointer, so a writer that panicked leaves no partial change.
     fn write_lock(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }

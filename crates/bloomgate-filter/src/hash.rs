@@ -2,8 +2,8 @@
 //!
 //! A filter hashes under a *generation key*, derived from the master [`Secret`] and a nonce with
 //! HKDF-SHA256 (RFC 5869): salt = nonce, info = `"bloomgate generation key v1 "` and the name of
-//! the algorithm. Without the secret, an attacker can't compute false positives, and a false positive
-//! found under one nonce is not one under the next.
+//! the algorithm. Without the secret, an attacker can't compute false positives, and a false
+//! positive found under one nonce is not one under the next.
 
 use std::fmt;
 
@@ -31,8 +31,8 @@ const LABEL: &str = "bloomgate generation key v1 ";
 /// | [`SipHash13`](HashAlgorithm::SipHash13) | untrusted keys, on processors without AES | 4 to 5 × XXH3 | no known way to predict its hashes |
 /// | [`Xxh3`](HashAlgorithm::Xxh3) | trusted keys | 1 | none claimed |
 ///
-/// (`cargo bench -p bloomgate-filter` prints the times. With `RUSTFLAGS='--cfg aes_backend="soft"'` the
-/// crate `aes` doesn't use the processor's AES.)
+/// (`cargo bench -p bloomgate-filter` prints the times. With `RUSTFLAGS='--cfg aes_backend="soft"'`
+/// the crate `aes` doesn't use the processor's AES.)
 ///
 /// No algorithm hides whether a given key passes. An attacker who can query the filter can collect
 /// false positives by trial; they pass until the next nonce. An attacker who knows the secret can
@@ -54,21 +54,22 @@ pub enum HashAlgorithm {
     /// paper proposes two and four rounds; the hash tables of Rust's standard library use one and
     /// three.
     ///
-    /// Its 64 bits select the block. The bits within the block come from a second mixing of the same
-    /// 64 bits: `(h ^ (h >> 32)) * 0x9E3779B97F4A7C15` modulo 2^64.
+    /// Its 64 bits select the block. The bits within the block come from a second mixing of the
+    /// same 64 bits: `(h ^ (h >> 32)) * 0x9E3779B97F4A7C15` modulo 2^64.
     SipHash13,
     /// XXH3 with 128 bits of output and a secret of 192 bytes (the xxHash specification, version
     /// 0.8): the upper half selects the block, the lower half the bits within it.
     ///
-    /// Its authors claim no security. For keys of up to eight bytes it is a fixed bijection of the key
-    /// combined with one 64-bit value derived from the secret, so that one leaked hash predicts all
-    /// others. Use it only where no attacker can choose the keys.
+    /// Its authors claim no security. For keys of up to eight bytes it is a fixed bijection of the
+    /// key combined with one 64-bit value derived from the secret, so that one leaked hash predicts
+    /// all others. Use it only where no attacker can choose the keys.
     Xxh3,
     /// AES-128-CMAC (RFC 4493): the first 8 bytes of the tag, little-endian, select the block, the
     /// last 8 the bits within it.
     ///
-    /// A key of up to 16 bytes takes one block encryption. Runs in constant time, with the processor's
-    /// instructions on x86-64 with AES-NI, otherwise with the crate `aes`; the hashes are the same.
+    /// A key of up to 16 bytes takes one block encryption. Runs in constant time, with the
+    /// processor's instructions on x86-64 with AES-NI, otherwise with the crate `aes`; the hashes
+    /// are the same.
     Aes128,
 }
 
@@ -116,7 +117,7 @@ impl HashAlgorithm {
 /// ```
 /// use bloomgate_filter::{HashAlgorithm, KeyedHasher, Secret};
 ///
-/// let secret = Secret::generate()?;
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
 /// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, b"nonce of 16 byte");
 /// assert_eq!(hasher.algorithm(), HashAlgorithm::SipHash13);
 /// # Ok::<(), bloomgate_filter::Error>(())
@@ -128,8 +129,8 @@ pub struct KeyedHasher {
     secret_fingerprint: [u8; 8],
 }
 
-// An explicit tag instead of a niche in a variant's field: dispatch takes one comparison, and a tag of
-// eight bytes keeps the keys aligned.
+// An explicit tag instead of a niche in a variant's field: dispatch takes one comparison, and a tag
+// of eight bytes keeps the keys aligned.
 #[derive(Clone)]
 #[repr(u64)]
 enum GenerationKey {
@@ -141,8 +142,8 @@ enum GenerationKey {
 impl KeyedHasher {
     /// Derives the generation key for `algorithm` from `secret` and `nonce`.
     ///
-    /// The nonce need not be secret, but must differ between generations: use 16 random bytes. Costs a
-    /// few microseconds.
+    /// The nonce need not be secret, but must differ between generations: use 16 random bytes.
+    /// Costs a few microseconds.
     pub fn new(algorithm: HashAlgorithm, secret: &Secret, nonce: &[u8; 16]) -> Self {
         let info = [LABEL.as_bytes(), algorithm.name().as_bytes()];
         let key = match algorithm {
@@ -161,8 +162,8 @@ impl KeyedHasher {
     /// The hash of `bytes`, for [`BloomFilter::contains_hash`](crate::BloomFilter::contains_hash).
     ///
     /// Costs a few nanoseconds for short keys and does not allocate.
-    // Always inlined: most callers have keys of a constant length, and dispatching on the length takes
-    // half the time of hashing eight bytes.
+    // Always inlined: most callers have keys of a constant length, and dispatching on the length
+    // takes half the time of hashing eight bytes.
     #[inline(always)]
     pub fn hash(&self, bytes: &[u8]) -> KeyHash {
         match &self.key {
@@ -172,7 +173,8 @@ impl KeyedHasher {
         }
     }
 
-    /// Calls `each` with the hash of each of `keys`, in their order. Dispatches on the algorithm once.
+    /// Calls `each` with the hash of each of `keys`, in their order. Dispatches on the algorithm
+    /// once.
     #[inline]
     pub(crate) fn hash_each<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(KeyHash)) {
         let keys = keys.iter().map(AsRef::as_ref);
@@ -219,9 +221,9 @@ impl fmt::Debug for KeyedHasher {
 #[inline(always)]
 fn siphash13_hash(key: &[u64; 2], bytes: &[u8]) -> KeyHash {
     let h = siphash13(key, bytes);
-    // The block is taken from the top bits of `h`. Both steps are bijections, so the bits are uniform
-    // among the keys of one block: the product propagates the low bits of `h`, which don't affect the
-    // block, to the top bits, which select the bits in the block.
+    // The block is taken from the top bits of `h`. Both steps are bijections, so the bits are
+    // uniform among the keys of one block: the product propagates the low bits of `h`, which don't
+    // affect the block, to the top bits, which select the bits in the block.
     KeyHash { block: h, bits: (h ^ (h >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
 }
 
@@ -256,14 +258,17 @@ fn short_word(bytes: &[u8]) -> u64 {
 
 /// The hash of one key under one [`KeyedHasher`].
 ///
-/// Allows several lookups with one hash computation. The value is meaningful only to filters with the
-/// same hasher. It has no accessor and a redacted `Debug`, because a leaked hash helps to predict
-/// others.
+/// Allows several lookups with one hash computation. The value is meaningful only to filters with
+/// the same hasher. It has no accessor and a redacted `Debug`, because a leaked hash helps to
+/// predict others.
 ///
 /// ```
-/// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::Aes128, &Secret::generate()?, &[7; 16]);
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Aes128, &secret, &[7; 16]);
 /// let params = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
 /// let (today, yesterday) =
 ///     (BloomFilter::new(params, hasher.clone())?, BloomFilter::new(params, hasher)?);

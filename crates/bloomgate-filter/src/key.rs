@@ -12,9 +12,9 @@ use scratch::Scratch;
 
 /// A key that has one canonical encoding.
 ///
-/// The encoding is *injective* within a type (different keys have different bytes) and never changes: it
-/// is the same for every processor, word size, compiler and release, because filters built on it are
-/// stored and exchanged. All modules use these bytes to identify a key.
+/// The encoding is *injective* within a type (different keys have different bytes) and never
+/// changes: it is the same for every processor, word size, compiler and release, because filters
+/// built on it are stored and exchanged. All modules use these bytes to identify a key.
 ///
 /// | type | bytes | [`kind`](Key::kind) |
 /// |---|---|---|
@@ -25,12 +25,12 @@ use scratch::Scratch;
 /// | `Vec<u8>`, `Box<[u8]>`, `Arc<[u8]>`, `[u8; N]` | unchanged | `bytes` |
 /// | tuples of 2 to 4 keys | for each part its length in LEB128, then its bytes | `(int,text)` … |
 ///
-/// An integer has the same bytes in every width up to 64 bits, so that a service which reads an id as
-/// `u32` agrees with one that reads it as `i64`. Keys of different *types* can have the same bytes
-/// (`-1_i64` and `u64::MAX` do): use one type per key space, or at least one signedness.
+/// An integer has the same bytes in every width up to 64 bits, so that a service which reads an id
+/// as `u32` agrees with one that reads it as `i64`. Keys of different *types* can have the same
+/// bytes (`-1_i64` and `u64::MAX` do): use one type per key space, or at least one signedness.
 ///
-/// `usize` and `isize` don't implement the trait, because their width depends on the target, and builds
-/// for different targets exchange data. Use `u64`, or the type of the database column.
+/// `usize` and `isize` don't implement the trait, because their width depends on the target, and
+/// builds for different targets exchange data. Use `u64`, or the type of the database column.
 ///
 /// Keys are not normalised. Where the database treats two spellings as equal (a case-insensitive
 /// collation, `007` and `7`), the caller must map them to one canonical key.
@@ -49,8 +49,9 @@ pub trait Key: Clone + Eq + fmt::Debug + Send + Sync + 'static {
 
     /// Calls `f` with the canonical bytes and returns its result.
     ///
-    /// Doesn't allocate for numbers, strings and byte strings. A tuple is encoded on the stack if its
-    /// encoding has at most 128 bytes, lengths included; a longer one allocates once or a few times.
+    /// Doesn't allocate for numbers, strings and byte strings. A tuple is encoded on the stack if
+    /// its encoding has at most 128 bytes, lengths included; a longer one allocates once or a few
+    /// times.
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
 }
 

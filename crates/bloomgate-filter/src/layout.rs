@@ -1,9 +1,9 @@
 //! The bit layout of the Bloom filter: from a hash to a block and its bits.
 //!
-//! A block is 64 bytes, one cache line: eight words of 64 bits in four pairs, the words 0 and 4, 1 and
-//! 5, 2 and 6, 3 and 7. A key selects one word of each pair and sets two different bits in it: eight
-//! bits in total, with four independent loads from one line. (These pairs suit vectors: the first words
-//! of all pairs are one half of the block, the second words the other.)
+//! A block is 64 bytes, one cache line: eight words of 64 bits in four pairs, the words 0 and 4, 1
+//! and 5, 2 and 6, 3 and 7. A key selects one word of each pair and sets two different bits in it:
+//! eight bits in total, with four independent loads from one line. (These pairs suit vectors: the
+//! first words of all pairs are one half of the block, the second words the other.)
 //!
 //! ```text
 //! KeyHash.block  ─ × blocks, upper half of the product ─▶ the block
@@ -12,12 +12,14 @@
 //!                15 …  0   not used
 //! ```
 //!
-//! The second bit of a word is 1 to 32 positions above the first, modulo 64. Any two bits have such a
-//! distance in one direction, so all 2016 pairs of bits occur, each with probability 1/2048 (2/2048 at
-//! distance 32, which occurs in both directions). Two independent positions would coincide with
-//! probability 1/64, which would cost 0.6 % more memory at a false-positive rate of 0.1 %.
+//! The second bit of a word is 1 to 32 positions above the first, modulo 64. Any two bits have such
+//! a distance in one direction, so all 2016 pairs of bits occur, each with probability 1/2048
+//! (2/2048 at distance 32, which occurs in both directions). Two independent positions would
+//! coincide with probability 1/64, which would cost 0.6 % more memory at a false-positive rate of
+//! 0.1 %.
 //!
-//! This layout is part of every stored or exchanged filter: a change makes existing filters invalid.
+//! This layout is part of every stored or exchanged filter: a change makes existing filters
+//! invalid.
 
 use crate::hash::KeyHash;
 
@@ -138,8 +140,8 @@ mod tests {
         }
     }
 
-    /// The bits must be uniform within one block, too: they must not depend on the hash bits that select
-    /// the block. For SipHash both come from the same 64 bits.
+    /// The bits must be uniform within one block, too: they must not depend on the hash bits that
+    /// select the block. For SipHash both come from the same 64 bits.
     #[test]
     fn case_05_bits_are_uniform_within_a_subset_of_the_blocks() {
         for hasher in hashers() {

@@ -1,7 +1,7 @@
 //! Concurrent membership filters: a keyed Bloom filter, an exact bitmap, an exact set.
 //!
-//! A membership filter answers whether a key is in a set. *No* is always certain. How reliable *yes*
-//! is, and how much memory the set takes, depends on the family:
+//! A membership filter answers whether a key is in a set. *No* is always certain. How reliable
+//! *yes* is, and how much memory the set takes, depends on the family:
 //!
 //! | | keys | false positives | memory |
 //! |---|---|---|---|
@@ -25,10 +25,11 @@
 //! ```
 //!
 //! - [`Key`]: the one injective encoding of a key as bytes.
-//! - [`Secret`], [`HashAlgorithm`], [`KeyedHasher`], [`KeyHash`]: a specified hash under a key derived
-//!   from a secret and a nonce, so that false positives can't be computed without the secret.
-//! - [`FalsePositiveRate`], [`BloomParams`], [`ClassicParams`]: the size of a filter; see [`sizing`]
-//!   for the formulas.
+//! - [`Secret`], [`HashAlgorithm`], [`KeyedHasher`], [`KeyHash`]: a specified hash under a key
+//!   derived from a secret and a nonce, so that false positives can't be computed without the
+//!   secret.
+//! - [`FalsePositiveRate`], [`BloomParams`], [`ClassicParams`]: the size of a filter; see
+//!   [`sizing`] for the formulas.
 //! - [`Membership`], [`Stats`], [`Family`]: the interface that the families share.
 //! - [`snapshot`]: sets in files and messages.
 //! - [`Error`]: errors of constructors and of snapshots. Lookups and inserts can't fail.
@@ -58,22 +59,22 @@
 //!
 //! # The layout
 //!
-//! A block of the Bloom filter has 64 bytes: eight words in four pairs. A key selects one word of each
-//! pair and sets two different bits in it. A lookup therefore fetches one cache line, where the classic
-//! filter fetches up to one per bit.
+//! A block of the Bloom filter has 64 bytes: eight words in four pairs. A key selects one word of
+//! each pair and sets two different bits in it. A lookup therefore fetches one cache line, where
+//! the classic filter fetches up to one per bit.
 //!
 //! # Unsafe code
 //!
 //! Unsafe code is confined to the folder `platform` (vector and AES instructions of x86-64, and one
 //! system call), where each use states why it is sound. It runs only where the processor or the
-//! system supports it. Every part has a portable equivalent that gives the same answers and that the
-//! tests compare it with.
+//! system supports it. Every part has a portable equivalent that gives the same answers and that
+//! the tests compare it with.
 //!
 //! # Stability
 //!
 //! The encodings of keys, the hashes, the derivation of their keys, the layout and version 1 of the
-//! snapshots are the same on every target and in every release. Golden vectors and files in the tests
-//! verify them.
+//! snapshots are the same on every target and in every release. Golden vectors and files in the
+//! tests verify them.
 //!
 //! # Features
 //!

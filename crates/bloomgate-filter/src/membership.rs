@@ -4,14 +4,18 @@ use std::fmt;
 
 /// A set of keys without removal and without false negatives, possibly with false positives.
 ///
-/// Object-safe: `Arc<dyn Membership>` can hold a set of any family. Keys are the canonical bytes of a
-/// [`Key`](crate::Key).
+/// Object-safe: `Arc<dyn Membership>` can hold a set of any family. Keys are the canonical bytes of
+/// a [`Key`](crate::Key).
 ///
 /// ```
 /// use std::sync::Arc;
-/// use bloomgate_filter::{BloomFilter, HashAlgorithm, Key, KeyedHasher, Membership, BloomParams, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, Key, KeyedHasher, Membership,
+///     Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &Secret::generate()?, &[0; 16]);
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, &[0; 16]);
 /// let params = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
 /// let set: Arc<dyn Membership> = Arc::new(BloomFilter::new(params, hasher)?);
 /// 42_i64.with_bytes(|key| set.insert(key));
@@ -19,21 +23,22 @@ use std::fmt;
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 pub trait Membership: fmt::Debug + Send + Sync + 'static {
-    /// Whether `key` may be in the set. `false` is certain: no insert of `key` happened before the call.
+    /// Whether `key` may be in the set. `false` is certain: no insert of `key` happened before the
+    /// call.
     #[must_use]
     fn contains(&self, key: &[u8]) -> bool;
 
     /// Adds `key`. `true` if the set changed.
     ///
-    /// For Bloom filters the result is advisory: it can be `true` in two threads that add the same key
-    /// concurrently, and `false` for a new key.
+    /// For Bloom filters the result is advisory: it can be `true` in two threads that add the same
+    /// key concurrently, and `false` for a new key.
     fn insert(&self, key: &[u8]) -> bool;
 
-    /// [`contains`](Membership::contains) for each of `keys`. Replaces the contents of `answers` with one
-    /// answer per key, in their order.
+    /// [`contains`](Membership::contains) for each of `keys`. Replaces the contents of `answers`
+    /// with one answer per key, in their order.
     ///
-    /// Faster than single calls from a handful of keys on: a filter that is larger than the processor's
-    /// caches prefetches memory for later keys while it tests earlier ones.
+    /// Faster than single calls from a handful of keys on: a filter that is larger than the
+    /// processor's caches prefetches memory for later keys while it tests earlier ones.
     fn contains_many(&self, keys: &[&[u8]], answers: &mut Vec<bool>) {
         answers.clear();
         answers.extend(keys.iter().map(|key| self.contains(key)));
@@ -128,8 +133,8 @@ impl Family {
 pub struct Stats {
     /// Calls of `insert` so far, repeated keys included.
     pub items: u64,
-    /// Distinct keys: counted by the exact families, estimated from the set bits by the others. `None`
-    /// if every bit is set, which makes an estimate impossible.
+    /// Distinct keys: counted by the exact families, estimated from the set bits by the others.
+    /// `None` if every bit is set, which makes an estimate impossible.
     pub distinct: Option<u64>,
     /// Distinct keys that the filter was sized for; `None` for the exact families, which grow.
     pub capacity: Option<u64>,

@@ -2,16 +2,16 @@
 //!
 //! # The model
 //!
-//! The false-positive rate of the [layout](crate#the-layout) can be computed instead of approximated.
-//! Consider a block that holds *j* keys, and an absent key that maps to it.
+//! The false-positive rate of the [layout](crate#the-layout) can be computed instead of
+//! approximated. Consider a block that holds *j* keys, and an absent key that maps to it.
 //!
-//! In one pair of words each stored key selects one of the two words with probability ½ and sets two
-//! different bits in it, at a distance d = 1 … 32 modulo 64. Of the 2048 equally likely choices one sets
-//! two given bits at a distance d < 32, and two set them if d = 32. Consider the word that the absent
-//! key selects:
+//! In one pair of words each stored key selects one of the two words with probability ½ and sets
+//! two different bits in it, at a distance d = 1 … 32 modulo 64. Of the 2048 equally likely choices
+//! one sets two given bits at a distance d < 32, and two set them if d = 32. Consider the word that
+//! the absent key selects:
 //!
-//! - One given bit stays 0 under one stored key with probability A = ½ + ½ (1 − 2/64): either the key
-//!   selects the other word, or sets two other bits. Under *j* independent keys it stays 0 with
+//! - One given bit stays 0 under one stored key with probability A = ½ + ½ (1 − 2/64): either the
+//!   key selects the other word, or sets two other bits. Under *j* independent keys it stays 0 with
 //!   probability Aʲ.
 //! - Two given bits both stay 0 under one key with probability B = ½ + ½ (1 − 4/64 + 1/2048), by
 //!   inclusion and exclusion; at distance 32 with C = ½ + ½ (1 − 4/64 + 2/2048). Under *j* keys the
@@ -23,14 +23,14 @@
 //! pairs use separate bits of the hash and separate words, hence are independent, and the block
 //! passes with probability g(j)⁴.
 //!
-//! With *n* keys distributed uniformly over *b* blocks, *j* is binomial: n trials of probability 1/b.
-//! (For more than a few blocks that is close to the Poisson distribution of mean n/b, which the
-//! literature uses: Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters", 2007.
-//! The binomial is exact for one block, too.) The rate of the filter is the mean of g(j)⁴ over this
-//! distribution.
+//! With *n* keys distributed uniformly over *b* blocks, *j* is binomial: n trials of probability
+//! 1/b. (For more than a few blocks that is close to the Poisson distribution of mean n/b, which
+//! the literature uses: Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom
+//! filters", 2007. The binomial is exact for one block, too.) The rate of the filter is the mean of
+//! g(j)⁴ over this distribution.
 //!
-//! The sums below use only addition, multiplication and division, which IEEE 754 specifies to the last
-//! bit: every target computes the same sizes.
+//! The sums below use only addition, multiplication and division, which IEEE 754 specifies to the
+//! last bit: every target computes the same sizes.
 
 use crate::error::Error;
 use crate::layout::{BITS_PER_KEY, BLOCK_BITS, BLOCK_BYTES};
@@ -61,16 +61,16 @@ pub struct FalsePositiveRate(f64);
 impl FalsePositiveRate {
     /// The smallest supported rate: 10^-9.
     ///
-    /// At smaller rates an exact set takes no more memory, and the 48 hash bits that select the bits in a
-    /// block are too few for a reliable rate.
+    /// At smaller rates an exact set takes no more memory, and the 48 hash bits that select the
+    /// bits in a block are too few for a reliable rate.
     pub const MIN: f64 = 1e-9;
 
     /// Validates `value`.
     ///
     /// # Errors
     ///
-    /// [`Error::RateOutOfRange`] unless 0 < `value` < 1 (also for NaN), [`Error::RateTooSmall`] below
-    /// [`FalsePositiveRate::MIN`].
+    /// [`Error::RateOutOfRange`] unless 0 < `value` < 1 (also for NaN), [`Error::RateTooSmall`]
+    /// below [`FalsePositiveRate::MIN`].
     pub fn new(value: f64) -> Result<Self, Error> {
         if !(value > 0.0 && value < 1.0) {
             return Err(Error::RateOutOfRange { value });
@@ -115,8 +115,8 @@ impl BloomParams {
     /// # Errors
     ///
     /// [`Error::TooLarge`] with the bytes needed if those exceed `isize::MAX`, the limit of one
-    /// allocation; [`Error::HashTooNarrow`] if `items` / 2^64, the probability that an absent key has
-    /// the same 64-bit hash as a stored one, exceeds a tenth of `false_positive_rate`.
+    /// allocation; [`Error::HashTooNarrow`] if `items` / 2^64, the probability that an absent key
+    /// has the same 64-bit hash as a stored one, exceeds a tenth of `false_positive_rate`.
     pub fn new(items: u64, false_positive_rate: FalsePositiveRate) -> Result<Self, Error> {
         let max_rate = false_positive_rate.0;
         // Invariant of the bisection: `enough` blocks suffice, `few` don't.
@@ -205,8 +205,8 @@ impl BloomParams {
 
     /// The most likely number of distinct keys if the share `fill` of the bits is set.
     ///
-    /// The inverse of [`expected_fill`](BloomParams::expected_fill). `None` if every bit is set, which
-    /// makes an estimate impossible.
+    /// The inverse of [`expected_fill`](BloomParams::expected_fill). `None` if every bit is set,
+    /// which makes an estimate impossible.
     pub fn estimated_items(&self, fill: f64) -> Option<u64> {
         if fill < 1.0 {
             // The cast turns negative zero and rounding errors below zero into 0.

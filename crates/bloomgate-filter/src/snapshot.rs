@@ -1,14 +1,16 @@
 //! Snapshots: sets in files and messages.
 //!
-//! A snapshot is one set of keys, of any family, in a versioned format with checksums that is the same
-//! on every target. It can be written while other threads use the set. A service that restarts loads
-//! the snapshot instead of scanning its database, and continues from the *position* that the snapshot
-//! contains.
+//! A snapshot is one set of keys, of any family, in a versioned format with checksums that is the
+//! same on every target. It can be written while other threads use the set. A service that restarts
+//! loads the snapshot instead of scanning its database, and continues from the *position* that the
+//! snapshot contains.
 //!
 //! ```
-//! use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret, snapshot};
+//! use bloomgate_filter::{
+//!     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret, snapshot,
+//! };
 //!
-//! let secret = Secret::generate()?;
+//! let secret = Secret::new(b"replace with 32 random bytes")?;
 //! let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, b"generation no. 1");
 //! let filter = BloomFilter::new(BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?, hasher)?;
 //! filter.insert(b"present");
@@ -24,28 +26,28 @@
 //! # Ok::<(), bloomgate_filter::Error>(())
 //! ```
 //!
-//! [`save`] and [`load`] do the same with a file, which [`save`] replaces atomically. [`read_header`]
-//! and [`inspect`] read the header without the secret.
+//! [`save`] and [`load`] do the same with a file, which [`save`] replaces atomically.
+//! [`read_header`] and [`inspect`] read the header without the secret.
 //!
 //! # Guarantees
 //!
 //! 1. Every key whose insert returned before [`write()`] was called is in the snapshot. Concurrent
 //!    inserts may be in it completely, partly or not at all.
-//! 2. Reading returns the set that was written, or an [`Error`]. A damaged or truncated set, or one of
-//!    another secret, could report its keys as absent, and is never returned.
-//! 3. Reading allocates at most the length of the snapshot and 64 KiB until the whole snapshot has been
-//!    verified.
+//! 2. Reading returns the set that was written, or an [`Error`]. A damaged or truncated set, or one
+//!    of another secret, could report its keys as absent, and is never returned.
+//! 3. Reading allocates at most the length of the snapshot and 64 KiB until the whole snapshot has
+//!    been verified.
 //!
 //! # Security
 //!
-//! The checksums detect damage, not forgery: anyone who can write the file can compute valid checksums.
-//! Keep snapshots where only the service can write.
+//! The checksums detect damage, not forgery: anyone who can write the file can compute valid
+//! checksums. Keep snapshots where only the service can write.
 //!
 //! A snapshot contains neither the secret nor a key derived from it, only the
-//! [fingerprint](crate::Secret::fingerprint) of the secret and the nonce. A snapshot of a Bloom filter
-//! reveals how many keys it holds, not which. A snapshot of a bitmap or of an exact set **contains the
-//! keys in plain text**. The position is in plain text in all families. [`save`] makes files that only
-//! their owner can read.
+//! [fingerprint](crate::Secret::fingerprint) of the secret and the nonce. A snapshot of a Bloom
+//! filter reveals how many keys it holds, not which. A snapshot of a bitmap or of an exact set
+//! **contains the keys in plain text**. The position is in plain text in all families. [`save`]
+//! makes files that only their owner can read.
 //!
 //! `docs/SNAPSHOT.md` in the repository specifies the format.
 
@@ -77,8 +79,8 @@ use stream::{BodyReader, SnapshotReader};
 
 /// A set that can be written as a snapshot.
 ///
-/// Implemented by the families of this crate and by [`AnySet`]. Other crates can't implement it, because
-/// the format specifies each family. Object-safe:
+/// Implemented by the families of this crate and by [`AnySet`]. Other crates can't implement it,
+/// because the format specifies each family. Object-safe:
 ///
 /// ```
 /// use bloomgate_filter::snapshot::{self, Persist};
@@ -128,9 +130,12 @@ persist!(Bloom: BloomFilter, Classic: ClassicBloom, Bitmap: Bitmap, Exact: Exact
 ///
 /// ```
 /// use bloomgate_filter::snapshot::AnySet;
-/// use bloomgate_filter::{ClassicBloom, ClassicParams, HashAlgorithm, KeyedHasher, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     ClassicBloom, ClassicParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret, &[7; 16]);
 /// let params = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
 /// let set = AnySet::Classic(ClassicBloom::new(params, hasher)?).into_membership();
 /// assert!(!set.contains(b"absent"));
@@ -201,18 +206,18 @@ pub struct Loaded {
 
 /// Writes a snapshot of `set` to `out`, and flushes it.
 ///
-/// `position` is the point in the source of keys up to which the set is complete. It is opaque to this
-/// crate. Read it *before* this call: keys inserted during the call may be missing from the snapshot,
-/// so they must come after the position.
+/// `position` is the point in the source of keys up to which the set is complete. It is opaque to
+/// this crate. Read it *before* this call: keys inserted during the call may be missing from the
+/// snapshot, so they must come after the position.
 ///
-/// Other threads can insert during the call. Uses a buffer of 32 KiB, from which `out` receives large
-/// writes. A bitmap is [compacted](Bitmap::compact) first. An exact set is sorted in a list of 16 bytes
-/// per key.
+/// Other threads can insert during the call. Uses a buffer of 32 KiB, from which `out` receives
+/// large writes. A bitmap is [compacted](Bitmap::compact) first. An exact set is sorted in a list
+/// of 16 bytes per key.
 ///
 /// # Errors
 ///
-/// [`Error::PositionTooLong`] for a position of more than [`MAX_POSITION_BYTES`], and [`Error::Io`] if
-/// `out` fails, which has then received an incomplete snapshot.
+/// [`Error::PositionTooLong`] for a position of more than [`MAX_POSITION_BYTES`], and [`Error::Io`]
+/// if `out` fails, which has then received an incomplete snapshot.
 pub fn write<W: Write>(
     set: &(impl Persist + ?Sized),
     position: &[u8],
@@ -231,19 +236,20 @@ pub fn write<W: Write>(
 
 /// Reads a snapshot of `length` bytes from `input`, which must end after them.
 ///
-/// `length` must come from a trusted source, such as the size of the file, slice or message, because it
-/// bounds the memory that is allocated; the length in the header is only compared with it. `input` needs
-/// no buffering. The Bloom filters need `secret`; the exact families ignore it.
+/// `length` must come from a trusted source, such as the size of the file, slice or message,
+/// because it bounds the memory that is allocated; the length in the header is only compared with
+/// it. `input` needs no buffering. The Bloom filters need `secret`; the exact families ignore it.
 ///
-/// Costs one pass over the bytes. A Bloom filter is read directly into its memory. A bitmap or an exact
-/// set is built after its bytes were read and verified, so that both are in memory for a short time.
+/// Costs one pass over the bytes. A Bloom filter is read directly into its memory. A bitmap or an
+/// exact set is built after its bytes were read and verified, so that both are in memory for a
+/// short time.
 ///
 /// # Errors
 ///
-/// Those of [`read_header`]; [`Error::SnapshotTruncated`] and [`Error::SnapshotTooLong`] if the length in
-/// the header is not `length`, or `input` ends early or late; [`Error::SnapshotDamaged`] if the checksum
-/// is wrong; [`Error::SnapshotField`] for an invalid field or body; [`Error::SecretMissing`] and
-/// [`Error::SecretDiffers`]; [`Error::OutOfMemory`].
+/// Those of [`read_header`]; [`Error::SnapshotTruncated`] and [`Error::SnapshotTooLong`] if the
+/// length in the header is not `length`, or `input` ends early or late; [`Error::SnapshotDamaged`]
+/// if the checksum is wrong; [`Error::SnapshotField`] for an invalid field or body;
+/// [`Error::SecretMissing`] and [`Error::SecretDiffers`]; [`Error::OutOfMemory`].
 pub fn read<R: Read>(input: R, length: u64, secret: Option<&Secret>) -> Result<Loaded, Error> {
     let mut reader = SnapshotReader::new(input);
     let header = Header::read(&mut reader)?;

@@ -11,19 +11,20 @@ mod tests;
 /// An open-addressing table with linear probing. At most half of its slots are used, so probes are
 /// short.
 ///
-/// Readers need only `&self`. Writers must hold the owner's write lock, or two of them may insert the
-/// same item twice. Growing makes a new table that the owner publishes in place of the old one; the old
-/// one stays valid for its remaining readers.
+/// Readers need only `&self`. Writers must hold the owner's write lock, or two of them may insert
+/// the same item twice. Growing makes a new table that the owner publishes in place of the old one;
+/// the old one stays valid for its remaining readers.
 ///
-/// *Why a reader can't miss an item.* A slot is written once and never emptied. An item is written to
-/// the first empty slot of its probe sequence; earlier writers filled the slots before it. A reader
-/// that runs after the insert returned therefore sees all of those slots filled, and the item.
+/// *Why a reader can't miss an item.* A slot is written once and never emptied. An item is written
+/// to the first empty slot of its probe sequence; earlier writers filled the slots before it. A
+/// reader that runs after the insert returned therefore sees all of those slots filled, and the
+/// item.
 pub(crate) struct Table<T> {
     slots: Box<[OnceLock<T>]>,
     used: AtomicUsize,
-    /// `RandomState` is SipHash under random keys: an attacker who chooses the items can't make them
-    /// collide. Its values differ between processes, which is acceptable because slot positions are
-    /// never stored or exchanged.
+    /// `RandomState` is SipHash under random keys: an attacker who chooses the items can't make
+    /// them collide. Its values differ between processes, which is acceptable because slot
+    /// positions are never stored or exchanged.
     hasher: RandomState,
 }
 

@@ -12,8 +12,9 @@ pub(super) const MAX_IN_ARRAY: usize = 4096;
 /// The fewest ids that the overlay holds before they are merged into the base.
 const MIN_OVERLAY: usize = 1024;
 
-/// Chunks and array ids of the base per id that the overlay may hold. Merging copies all of them, so a
-/// set that grows by inserts copies about 17 entries in total for each entry of its final size.
+/// Chunks and array ids of the base per id that the overlay may hold. Merging copies all of them,
+/// so a set that grows by inserts copies about 17 entries in total for each entry of its final
+/// size.
 const BASE_PER_OVERLAY: usize = 16;
 
 /// The chunk of an id, and its position within the chunk.
@@ -25,8 +26,8 @@ pub(super) fn split(id: u64) -> (u64, u16) {
 /// Ids by chunk. A chunk with up to [`MAX_IN_ARRAY`] ids is a sorted array; all arrays share one
 /// allocation. A chunk with more ids is a page.
 ///
-/// A change makes a new base, except that bits of pages are set in place. Every base derived from this
-/// one shares *the same* pages, so that such a bit is in the new base, too.
+/// A change makes a new base, except that bits of pages are set in place. Every base derived from
+/// this one shares *the same* pages, so that such a bit is in the new base, too.
 pub(super) struct Base {
     directory: Directory,
     chunks: usize,
@@ -75,8 +76,8 @@ impl Base {
 
     /// A base with the ids of both, and how many ids of `other` were not in this one.
     ///
-    /// The new base shares the pages of this one, which receive the bits of `other` immediately. Pages
-    /// of `other` are copied: later inserts into `other` must not appear here.
+    /// The new base shares the pages of this one, which receive the bits of `other` immediately.
+    /// Pages of `other` are copied: later inserts into `other` must not appear here.
     pub(super) fn union(&self, other: &Base) -> (Base, u64) {
         let mut builder = BaseBuilder::with_capacity(
             self.chunks.max(other.chunks),
@@ -167,8 +168,8 @@ impl BaseBuilder {
         }
     }
 
-    /// Adds the union of two chunks with the same number, either of which may be missing, and returns
-    /// how many ids are only in `right`. A page in `left` is shared, not copied.
+    /// Adds the union of two chunks with the same number, either of which may be missing, and
+    /// returns how many ids are only in `right`. A page in `left` is shared, not copied.
     fn push_union(
         &mut self,
         left: Option<(u64, Chunk<'_>)>,

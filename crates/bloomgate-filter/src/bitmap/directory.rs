@@ -3,8 +3,8 @@
 /// The number of possible chunks: an id has 64 bits, the lower 16 of them within its chunk.
 pub(super) const CHUNKS: u64 = 1 << 48;
 
-/// A direct table is used if it has at most this many entries per chunk. At 4 it takes at most twice
-/// the memory of the list (8 bytes per entry against 16 per chunk).
+/// A direct table is used if it has at most this many entries per chunk. At 4 it takes at most
+/// twice the memory of the list (8 bytes per entry against 16 per chunk).
 const MAX_ENTRIES_PER_CHUNK: u64 = 4;
 
 /// Where the ids of one chunk are stored.
@@ -16,8 +16,8 @@ pub(super) enum Location {
     Array { start: usize, len: usize },
 }
 
-/// An optional [`Location`] in eight bytes: the lower 13 bits are the length of the array, 0 for none
-/// and [`PackedLocation::PAGE`] for a page; the upper bits are the start or the index.
+/// An optional [`Location`] in eight bytes: the lower 13 bits are the length of the array, 0 for
+/// none and [`PackedLocation::PAGE`] for a page; the upper bits are the start or the index.
 #[derive(Clone, Copy)]
 pub(super) struct PackedLocation(u64);
 
@@ -66,8 +66,8 @@ impl Directory {
                 locations: chunks.iter().map(|&(_, location)| location).collect(),
             };
         }
-        // `span` fits a `usize`: it is at most four times the length of `chunks`, whose elements have
-        // more than four bytes.
+        // `span` fits a `usize`: it is at most four times the length of `chunks`, whose elements
+        // have more than four bytes.
         let mut locations = vec![PackedLocation::NONE; span as usize].into_boxed_slice();
         for &(number, location) in chunks {
             locations[distance(first, number) as usize] = location;
@@ -97,8 +97,8 @@ impl Directory {
             Self::Direct { first, locations } => (*first, &[], locations),
             Self::Sorted { numbers, locations } => (0, numbers, locations),
         };
-        // A direct table that wraps around ends with the lowest numbers, which come first here. For a
-        // sorted list, whose `first` is 0, this is the whole list.
+        // A direct table that wraps around ends with the lowest numbers, which come first here. For
+        // a sorted list, whose `first` is 0, this is the whole list.
         let around = usize::try_from(CHUNKS - first).unwrap_or(usize::MAX).min(locations.len());
         (around..locations.len()).chain(0..around).filter_map(move |at| {
             let number = match numbers.get(at) {
@@ -127,8 +127,8 @@ fn distance(first: u64, number: u64) -> u64 {
     number.wrapping_sub(first) & (CHUNKS - 1)
 }
 
-/// The first chunk and the length of the shortest range, modulo 2^48, that contains all of `chunks`. It
-/// begins after the widest gap.
+/// The first chunk and the length of the shortest range, modulo 2^48, that contains all of
+/// `chunks`. It begins after the widest gap.
 fn tightest_span(chunks: &[(u64, PackedLocation)]) -> (u64, u64) {
     let (Some(&(lowest, _)), Some(&(highest, _))) = (chunks.first(), chunks.last()) else {
         return (0, 0);

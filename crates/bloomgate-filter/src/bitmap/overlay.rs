@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 /// short.
 ///
 /// It is a [`Table`](crate::table::Table) specialised for integers, in half the memory; the same
-/// argument shows that readers can't miss an id. Readers need only `&self`; writers must hold the write
-/// lock.
+/// argument shows that readers can't miss an id. Readers need only `&self`; writers must hold the
+/// write lock.
 pub(super) struct Overlay {
     /// An id, or 0 for an empty slot.
     slots: Box<[AtomicU64]>,

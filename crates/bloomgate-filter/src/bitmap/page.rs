@@ -11,8 +11,9 @@ pub(super) const PAGE_BITS: u64 = 1 << 16;
 
 /// The bits of one chunk, set in place by any number of threads.
 ///
-/// *Memory order.* A read after an insert returned sees the bit, by the coherence of its single word.
-/// With release and acquire, a thread that finds an id also sees the writes made before the insert.
+/// *Memory order.* A read after an insert returned sees the bit, by the coherence of its single
+/// word. With release and acquire, a thread that finds an id also sees the writes made before the
+/// insert.
 pub(super) struct Page([AtomicU64; PAGE_WORDS]);
 
 impl Page {

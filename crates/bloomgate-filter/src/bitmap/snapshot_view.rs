@@ -25,16 +25,16 @@ pub(crate) struct Counts {
 pub(crate) enum ChunkView<'a> {
     /// Positions, strictly ascending, 1 to 4096 of them.
     Array(&'a [u16]),
-    /// One bit per position; position 0 is the least significant bit of the first word. More than 4096
-    /// bits are set.
+    /// One bit per position; position 0 is the least significant bit of the first word. More than
+    /// 4096 bits are set.
     Page(Box<[u64; PAGE_WORDS]>),
 }
 
 impl Bitmap {
     /// A view of all ids that were in the set when the call began, and possibly of later ones.
     ///
-    /// Merges the overlay as [`compact`](Bitmap::compact) does. Non-integer keys are not part of the
-    /// view: see [`has_non_integer_keys`](Bitmap::has_non_integer_keys).
+    /// Merges the overlay as [`compact`](Bitmap::compact) does. Non-integer keys are not part of
+    /// the view: see [`has_non_integer_keys`](Bitmap::has_non_integer_keys).
     pub(crate) fn snapshot_view(&self) -> SnapshotView {
         let _lock = self.write_lock();
         SnapshotView(Arc::clone(self.publish_compacted().base()))
@@ -48,8 +48,8 @@ impl SnapshotView {
         Counts { chunks: chunks as u64, in_arrays: in_arrays as u64, pages: pages as u64 }
     }
 
-    /// Number and ids of each chunk, in strictly ascending order of the numbers. Copies one page at a
-    /// time.
+    /// Number and ids of each chunk, in strictly ascending order of the numbers. Copies one page at
+    /// a time.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = (u64, ChunkView<'_>)> {
         self.0.chunks().map(|(number, chunk)| match chunk {
             Chunk::Array(positions) => (number, ChunkView::Array(positions)),
@@ -65,16 +65,16 @@ pub(crate) struct ChunkRules {
 }
 
 impl ChunkRules {
-    /// Whether an array is valid as the next chunk: `chunk` is below 2^48 and above the last one, and
-    /// there are 1 to 4096 strictly ascending positions.
+    /// Whether an array is valid as the next chunk: `chunk` is below 2^48 and above the last one,
+    /// and there are 1 to 4096 strictly ascending positions.
     #[must_use]
     pub(crate) fn allow_array(&mut self, chunk: u64, positions: &[u16]) -> bool {
         let ascending = positions.windows(2).all(|pair| pair[0] < pair[1]);
         (1..=MAX_IN_ARRAY).contains(&positions.len()) && ascending && self.allow(chunk)
     }
 
-    /// Whether a page is valid as the next chunk: `chunk` is below 2^48 and above the last one, and more
-    /// than 4096 bits are set.
+    /// Whether a page is valid as the next chunk: `chunk` is below 2^48 and above the last one, and
+    /// more than 4096 bits are set.
     #[must_use]
     pub(crate) fn allow_page(&mut self, chunk: u64, words: &[u64; PAGE_WORDS]) -> bool {
         page::count(words) > MAX_IN_ARRAY as u64 && self.allow(chunk)

@@ -36,8 +36,8 @@ impl State {
         }
     }
 
-    /// Adds `id` if its chunk is a page, and returns whether it was new. `None` if `id` is absent and
-    /// must be added to the overlay.
+    /// Adds `id` if its chunk is a page, and returns whether it was new. `None` if `id` is absent
+    /// and must be added to the overlay.
     ///
     /// Needs no lock, even in a state that has been replaced: later states share the page.
     #[inline]
@@ -50,14 +50,15 @@ impl State {
         }
     }
 
-    /// Adds `id`, which must be absent and whose chunk must not be a page, to the overlay. `false` if the
-    /// overlay is full. The caller must hold the write lock, and this must be the published state.
+    /// Adds `id`, which must be absent and whose chunk must not be a page, to the overlay. `false`
+    /// if the overlay is full. The caller must hold the write lock, and this must be the published
+    /// state.
     pub(super) fn insert_into_overlay(&self, id: u64) -> bool {
         self.overlay.insert(id)
     }
 
-    /// A state with the same ids and a free slot in its overlay: either a larger overlay, or an empty one
-    /// beside a new base. The caller must hold the write lock.
+    /// A state with the same ids and a free slot in its overlay: either a larger overlay, or an
+    /// empty one beside a new base. The caller must hold the write lock.
     pub(super) fn with_free_slot(&self) -> Self {
         let max = self.base.overlay_capacity();
         let capacity = self.overlay.capacity();
@@ -71,8 +72,8 @@ impl State {
 
     /// A state with the same ids, all of them in the base.
     ///
-    /// Ids inserted into the overlay during the call may be missing: publish the result only if the write
-    /// lock was held.
+    /// Ids inserted into the overlay during the call may be missing: publish the result only if the
+    /// write lock was held.
     pub(super) fn compacted(&self) -> Self {
         let overlay = self.overlay.emptied();
         let mut ids: Vec<u64> = self.overlay.ids().collect();
@@ -84,8 +85,8 @@ impl State {
         Self { base: Arc::new(base), overlay }
     }
 
-    /// A state with the ids of both, and how many ids of `other` were not in this one. The caller must
-    /// hold the write lock of this state's bitmap; `other` may be a state of any bitmap.
+    /// A state with the ids of both, and how many ids of `other` were not in this one. The caller
+    /// must hold the write lock of this state's bitmap; `other` may be a state of any bitmap.
     pub(super) fn union(&self, other: &State) -> (Self, u64) {
         let Self { base, overlay } = self.compacted();
         let (base, new) = base.union(&other.compacted().base);

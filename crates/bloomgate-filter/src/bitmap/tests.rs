@@ -12,7 +12,7 @@ use super::snapshot_view::{BitmapBuilder, ChunkView};
 use super::*;
 use crate::membership::{Family, Membership};
 
-/// Ids at the ends of the range, of signed numbers, and of chunks.
+/// Ids at the ends of the unsigned range, the signed range, and chunks.
 const CORNERS: [u64; 10] = [
     0,
     1,
@@ -26,7 +26,7 @@ const CORNERS: [u64; 10] = [
     u64::MAX,
 ];
 
-/// The ids of a capture, in the order in which it gives them.
+/// The ids of a snapshot view, in its order.
 fn snapshot_ids(bitmap: &Bitmap) -> Vec<u64> {
     let mut ids = Vec::new();
     for (chunk, stored) in bitmap.snapshot_view().chunks() {
@@ -48,7 +48,7 @@ fn snapshot_ids(bitmap: &Bitmap) -> Vec<u64> {
     ids
 }
 
-fn of(ids: impl IntoIterator<Item = u64>) -> Bitmap {
+fn bitmap_of(ids: impl IntoIterator<Item = u64>) -> Bitmap {
     let bitmap = Bitmap::new();
     for id in ids {
         bitmap.insert_id(id);
@@ -56,7 +56,7 @@ fn of(ids: impl IntoIterator<Item = u64>) -> Bitmap {
     bitmap
 }
 
-/// A bitmap that was loaded with `count` ids from `first` on, all of one chunk.
+/// A bitmap loaded from one chunk with `count` ids from `first` on.
 fn loaded(first: u64, count: u16) -> Bitmap {
     let start = first as u16;
     let positions: Vec<u16> = (start..start + count).collect();
@@ -65,7 +65,7 @@ fn loaded(first: u64, count: u16) -> Bitmap {
     builder.finish(0, false)
 }
 
-/// A bitmap with one page, of the ids 0 to 4096.
+/// A bitmap with one page, which holds the ids 0 to 4096.
 fn paged() -> Bitmap {
     let bitmap = loaded(0, 4_096);
     bitmap.insert_id(4_096);
@@ -105,11 +105,12 @@ fn bitmap_keys_are_little_endian_integers() {
 
 #[test]
 fn ranges_of_every_length_contain_exactly_their_ids() {
-    let most = if cfg!(miri) { 40 } else { 2049 };
-    // From 0, around the end of the range, around the least signed number, across a chunk's border.
+    let max = if cfg!(miri) { 40 } else { 2049 };
+    // From 0, around the end of the range, around the smallest signed number, across a chunk
+    // boundary.
     for first in [0, u64::MAX - 999, i64::MIN as u64 - 1_000, 65_536 - 7] {
         let bitmap = Bitmap::new();
-        for count in 1..=most {
+        for count in 1..=max {
             let last = first.wrapping_add(count - 1);
             assert!(bitmap.insert_id(last));
             assert!(bitmap.contains_id(first) && bitmap.contains_id(last));
@@ -120,7 +121,7 @@ fn ranges_of_every_length_contain_exactly_their_ids() {
                 assert!((0..count).all(|n| bitmap.contains_id(first.wrapping_add(n))), "{count}");
             }
         }
-        let mut expected: Vec<_> = (0..most).map(|n| first.wrapping_add(n)).collect();
+        let mut expected: Vec<_> = (0..max).map(|n| first.wrapping_add(n)).collect();
         expected.sort_unstable();
         assert_eq!(snapshot_ids(&bitmap), expected);
     }
@@ -131,7 +132,7 @@ fn ranges_of_every_length_contain_exactly_their_ids() {
 fn array_becomes_a_page_above_4096_ids_without_loss() {
     for (count, page) in [(4095, false), (4096, false), (4097, true), (4098, true)] {
         // Every third id, so that a page isn't full.
-        let bitmap = of((0..count).map(|n| n * 3));
+        let bitmap = bitmap_of((0..count).map(|n| n * 3));
         let chunks: Vec<_> = bitmap.snapshot_view().chunks().map(|(number, _)| number).collect();
         assert_eq!(chunks, [0]);
         let stored = bitmap.snapshot_view();
@@ -139,15 +140,15 @@ fn array_becomes_a_page_above_4096_ids_without_loss() {
         assert_eq!(is_page, page, "{count}");
         assert_eq!(snapshot_ids(&bitmap), (0..count).map(|n| n * 3).collect::<Vec<_>>());
         assert!((0..count * 3).all(|id| bitmap.contains_id(id) == (id % 3 == 0)));
-        let places = if page { 65_536.0 } else { count as f64 };
-        assert_eq!(bitmap.stats().fill_ratio, count as f64 / places);
+        let slots = if page { 65_536.0 } else { count as f64 };
+        assert_eq!(bitmap.stats().fill_ratio, count as f64 / slots);
     }
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
 fn page_inserts_in_place_and_counts_each_id_once() {
-    let bitmap = of(0..5_000);
+    let bitmap = bitmap_of(0..5_000);
     bitmap.compact();
     let bytes = bitmap.bytes();
     assert!((5_000..65_536).all(|id| bitmap.insert_id(id)));
@@ -162,7 +163,7 @@ fn page_inserts_in_place_and_counts_each_id_once() {
 fn page_insert_through_a_replaced_state_reaches_the_published_state() {
     let bitmap = paged();
     let old = bitmap.state.load_full();
-    // A new base is published while somebody still has the old one in hand.
+    // A new base is published while the old state is still in use.
     bitmap.insert_id(70_000);
     bitmap.compact();
     assert!(!Arc::ptr_eq(&old, &bitmap.state.load_full()));
@@ -182,7 +183,7 @@ fn replaced_state_without_the_page_defers_to_the_published_state() {
     assert_eq!(old.insert_in_place(5_000), None);
     assert!(bitmap.add_under_lock(5_000));
     assert!(bitmap.contains_id(5_000) && !old.contains(5_000));
-    // Nothing waits in the overlay: it went into the page.
+    // The overlay is empty: the id is in the page.
     assert_eq!(snapshot_ids(&bitmap).last(), Some(&5_000));
     assert!(!bitmap.add_under_lock(5_000));
 }
@@ -201,7 +202,7 @@ fn ids_are_found_in_the_overlay_and_after_compaction() {
         );
     }
     assert!(ids.iter().all(|&id| bitmap.contains_id(id)));
-    // Without `compact`, few of the ids wait: most have been sorted in.
+    // Without `compact`, most ids have been sorted in.
     assert!(cfg!(miri) || bitmap.stats().fill_ratio > 0.6, "{:?}", bitmap.stats());
     bitmap.compact();
     assert_eq!(bitmap.stats().fill_ratio, 1.0);
@@ -212,12 +213,12 @@ fn ids_are_found_in_the_overlay_and_after_compaction() {
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
 fn merge_unites_every_pair_of_storage_kinds() {
-    // For each side: nothing, an overlay, an array, a page.
+    // For each side: empty, an overlay, an array, a page.
     let sides = |offset: u64| {
         let array = loaded(offset, 3_000);
-        let page = of((0..5_000).map(|n| n * 2 + offset));
+        let page = bitmap_of((0..5_000).map(|n| n * 2 + offset));
         page.compact();
-        [Bitmap::new(), of([offset, offset + 8]), array, page]
+        [Bitmap::new(), bitmap_of([offset, offset + 8]), array, page]
     };
     for left in 0..4 {
         for (right, other) in sides(900).iter().enumerate() {
@@ -228,7 +229,7 @@ fn merge_unites_every_pair_of_storage_kinds() {
             assert_eq!(own.len(), expected.len() as u64, "{left} {right}");
             assert!(expected.iter().all(|&id| own.contains_id(id)), "{left} {right}");
             assert_eq!(snapshot_ids(own), expected.into_iter().collect::<Vec<_>>());
-            // The other set is as it was, and the two don't share pages.
+            // The other set is unchanged, and the two don't share pages.
             own.insert_id(60_000);
             assert_eq!(snapshot_ids(other), others);
             assert_eq!(other.len(), others.len() as u64);
@@ -239,7 +240,7 @@ fn merge_unites_every_pair_of_storage_kinds() {
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
 fn bitmap_merged_into_itself_is_unchanged() {
-    let bitmap = of((0..6_000).chain([u64::MAX]));
+    let bitmap = bitmap_of((0..6_000).chain([u64::MAX]));
     bitmap.merge(&bitmap);
     assert_eq!(bitmap.len(), 6_001);
     assert_eq!(snapshot_ids(&bitmap), (0..6_000).chain([u64::MAX]).collect::<Vec<_>>());
@@ -247,14 +248,16 @@ fn bitmap_merged_into_itself_is_unchanged() {
 
 #[test]
 fn every_non_integer_key_is_reported_present_after_one_was_inserted() {
-    let foreign: [&[u8]; 4] = [b"", b"1234567", b"123456789", &[0; 16]];
-    for key in foreign {
-        let bitmap = of([5]);
-        assert!(foreign.iter().all(|key| !bitmap.contains(key)));
+    let non_integers: [&[u8]; 4] = [b"", b"1234567", b"123456789", &[0; 16]];
+    for key in non_integers {
+        let bitmap = bitmap_of([5]);
+        assert!(non_integers.iter().all(|key| !bitmap.contains(key)));
         assert!(bitmap.insert(key));
         assert!(!bitmap.insert(key));
-        assert!(bitmap.has_non_integer_keys() && foreign.iter().all(|key| bitmap.contains(key)));
-        // Integers stay exact.
+        assert!(
+            bitmap.has_non_integer_keys() && non_integers.iter().all(|key| bitmap.contains(key))
+        );
+        // Integers remain exact.
         assert!(bitmap.contains_id(5) && !bitmap.contains_id(6));
         assert_eq!((bitmap.len(), bitmap.stats().items), (1, 3));
         let other = Bitmap::new();
@@ -290,8 +293,8 @@ fn planned_bytes_of_dense_ids_match_their_memory() {
         let set = Bitmap::new();
         (0..count).for_each(|id| _ = set.insert_id(id));
         set.compact();
-        let (planned, taken) = (Bitmap::planned_bytes(count) as f64, set.bytes() as f64);
-        assert!((planned - taken).abs() <= 0.01 * taken + 32.0, "{count}: {planned}, {taken}");
+        let (planned, actual) = (Bitmap::planned_bytes(count) as f64, set.bytes() as f64);
+        assert!((planned - actual).abs() <= 0.01 * actual + 32.0, "{count}: {planned}, {actual}");
     }
     assert!(Bitmap::planned_bytes(u64::MAX) > u128::from(u64::MAX) / 8);
 }
@@ -300,7 +303,7 @@ fn planned_bytes_of_dense_ids_match_their_memory() {
 #[cfg_attr(miri, ignore = "too many ids")]
 fn bitmap_memory_matches_the_documented_bits_per_id() {
     let bits = |count: u64, id: fn(u64) -> u64| {
-        let bitmap = of((0..count).map(id));
+        let bitmap = bitmap_of((0..count).map(id));
         bitmap.compact();
         assert_eq!(bitmap.len(), count);
         (bitmap.bytes() * 8) as f64 / count as f64
@@ -321,7 +324,7 @@ fn bitmap_memory_matches_the_documented_bits_per_id() {
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
 fn a_million_dense_ids_take_at_most_1_2_bits_each_before_compaction() {
-    let bitmap = of(1..=1_000_000);
+    let bitmap = bitmap_of(1..=1_000_000);
     assert!(bitmap.bytes() * 8 < 1_200_000, "{}", bitmap.bytes());
     bitmap.compact();
     assert!(bitmap.bytes() * 8 < 1_060_000, "{}", bitmap.bytes());
@@ -364,21 +367,21 @@ fn case_10_bitmap_builder_refuses_invalid_chunks() {
 
 const THREADS: u64 = if cfg!(miri) { 3 } else { 16 };
 
-/// `THREADS` threads insert `each` ids into `bitmap` while two readers check that whatever was
-/// announced is contained, and one thread compacts without end.
-fn race(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
+/// `THREADS` threads insert `each` ids into `bitmap` and publish their progress, two readers check
+/// that published ids are present, and one thread compacts repeatedly.
+fn insert_read_and_compact(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
     let before = bitmap.len();
-    let announced: Vec<_> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
-    let counts = || announced.iter().map(|count| count.load(Ordering::Acquire)).collect::<Vec<_>>();
+    let published: Vec<_> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
+    let counts = || published.iter().map(|count| count.load(Ordering::Acquire)).collect::<Vec<_>>();
     let barrier = Barrier::new(THREADS as usize + 3);
     thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (announced, id, barrier) = (&announced[thread as usize], &id, &barrier);
+            let (published, id, barrier) = (&published[thread as usize], &id, &barrier);
             scope.spawn(move || {
                 barrier.wait();
                 for n in 0..each {
                     assert!(bitmap.insert_id(id(n * THREADS + thread)));
-                    announced.store(n + 1, Ordering::Release);
+                    published.store(n + 1, Ordering::Release);
                 }
             });
         }
@@ -415,25 +418,25 @@ fn race(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
 #[test]
 fn case_11_inserted_ids_stay_visible_while_arrays_become_pages() {
     let few = cfg!(miri);
-    // One chunk after another is filled, each from the overlay over an array to a page.
+    // Fills one chunk after another, each from the overlay to an array to a page.
     let (bitmap, each) = if few { (loaded(0, 4_090), 8) } else { (Bitmap::new(), 6_000) };
     let first = if few { 4_090 } else { 0 };
-    race(&bitmap, each, |n| first + n);
+    insert_read_and_compact(&bitmap, each, |n| first + n);
 }
 
 #[test]
 fn case_11_inserted_ids_stay_visible_while_the_overlay_is_merged() {
     let each = if cfg!(miri) { 8 } else { 1_000 };
-    race(&Bitmap::new(), each, |n| n * 1_000);
-    race(&Bitmap::new(), each, |n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    insert_read_and_compact(&Bitmap::new(), each, |n| n * 1_000);
+    insert_read_and_compact(&Bitmap::new(), each, |n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
 }
 
 #[test]
 fn case_11_inserted_ids_stay_visible_during_merges() {
     let each = if cfg!(miri) { 8 } else { 1_000 };
-    // Inserts go where `other` has a page and this bitmap at first has nothing.
+    // Inserts into a chunk that is a page in `other` and initially empty in this bitmap.
     let (bitmap, id) = (Bitmap::new(), |n| 5_000 + n * 13);
-    let (done, announced) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (done, published) = (AtomicBool::new(false), AtomicU64::new(0));
     let other = paged();
     (1..=5).for_each(|n| _ = other.insert_id(n << 30));
     thread::scope(|scope| {
@@ -447,12 +450,12 @@ fn case_11_inserted_ids_stay_visible_during_merges() {
         scope.spawn(|| {
             for n in 0..each {
                 bitmap.insert_id(id(n));
-                announced.store(n + 1, Ordering::Release);
+                published.store(n + 1, Ordering::Release);
             }
         });
         let mut seen = 0;
         while seen < each {
-            seen = announced.load(Ordering::Acquire);
+            seen = published.load(Ordering::Acquire);
             assert!((seen.saturating_sub(9)..seen).all(|n| bitmap.contains_id(id(n))));
             thread::yield_now();
         }
@@ -468,10 +471,10 @@ fn case_11_inserted_ids_stay_visible_during_merges() {
 fn case_11_concurrent_inserts_of_one_id_return_true_exactly_once() {
     let bitmap = Bitmap::new();
     let barrier = Barrier::new(THREADS as usize);
-    // Dense ids that pass through all three places, then sparse ones.
+    // Dense ids, which pass through overlay, array and page, then sparse ones.
     let (dense, sparse) = if cfg!(miri) { (10, 10) } else { (6_000, 1_500) };
     let ids: Vec<u64> = (0..dense).chain((1..=sparse).map(|n| n << 20)).collect();
-    let told: Vec<u64> = thread::scope(|scope| {
+    let new: Vec<u64> = thread::scope(|scope| {
         let work = || {
             barrier.wait();
             ids.iter().filter(|&&id| bitmap.insert_id(id)).count() as u64
@@ -479,7 +482,7 @@ fn case_11_concurrent_inserts_of_one_id_return_true_exactly_once() {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(told.iter().sum::<u64>(), ids.len() as u64);
+    assert_eq!(new.iter().sum::<u64>(), ids.len() as u64);
     assert_eq!(bitmap.len(), ids.len() as u64);
     assert_eq!(bitmap.stats().items, THREADS * ids.len() as u64);
     assert_eq!(snapshot_ids(&bitmap), ids);
@@ -497,11 +500,11 @@ fn lookups_and_page_inserts_do_not_wait_for_the_write_lock() {
         reader.contains_many(&[7, 1 << 30, 1 << 31].map(u64::to_le_bytes), &mut answers);
         answers.push(reader.insert_id(6_000));
         answers.push(reader.contains_id(6_000));
-        // An id that is in needs no turn to be inserted again.
+        // Inserting a present id again needs no lock.
         answers.push(reader.insert_id(1 << 30));
         send.send((answers, reader.len(), reader.stats().items)).unwrap();
     });
-    // The time only ends a test that has failed.
+    // The timeout only ends a failed test.
     let (answers, len, items) = receive.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(answers, [true, true, false, true, true, false]);
     assert_eq!((len, items), (4_099, 4_100));
@@ -514,7 +517,7 @@ fn a_panicked_writer_does_not_block_later_inserts() {
     let panicked = thread::scope(|scope| {
         let work = || {
             let _lock = bitmap.write_lock();
-            panic!("as planned");
+            panic!("panic under the lock");
         };
         scope.spawn(work).join().is_err()
     });
@@ -522,11 +525,11 @@ fn a_panicked_writer_does_not_block_later_inserts() {
     assert!(bitmap.insert_id(1) && bitmap.contains_id(1));
 }
 
-/// One step in the history of a bitmap.
+/// An operation on a bitmap.
 #[derive(Clone, Debug)]
 enum Step {
     Insert(u64),
-    /// So many ids from the first on, at this distance, one by one or at once.
+    /// First id, count, gap, and whether they are inserted as one batch.
     InsertMany(u64, u64, u64, bool),
     Merge(Vec<u64>),
     MergeRange(u64, u64),
@@ -534,7 +537,7 @@ enum Step {
     StoreAndLoad,
 }
 
-/// Ids that often meet in a chunk, near the corners.
+/// Ids that often share a chunk, close to the corners.
 fn id() -> impl Strategy<Value = u64> {
     let near = (prop::sample::select(&CORNERS[..]), -40_i64..40);
     prop_oneof![
@@ -547,7 +550,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => id().prop_map(Step::Insert),
         3 => (id(), 1_u64..5_000, prop::sample::select(vec![1, 2, 13, 1_000, 1 << 33]), any::<bool>())
-            .prop_map(|(first, count, gap, at_once)| Step::InsertMany(first, count, gap, at_once)),
+            .prop_map(|(first, count, gap, batched)| Step::InsertMany(first, count, gap, batched)),
         1 => prop::collection::vec(id(), 0..20).prop_map(Step::Merge),
         1 => (id(), 1_u64..9_000).prop_map(|(first, count)| Step::MergeRange(first, count)),
         1 => Just(Step::Compact),
@@ -579,9 +582,9 @@ proptest! {
                     prop_assert_eq!(bitmap.insert_id(id), model.insert(id));
                     prop_assert!(bitmap.contains_id(id));
                 }
-                Step::InsertMany(first, count, gap, at_once) => {
+                Step::InsertMany(first, count, gap, batched) => {
                     let ids = (0..count).map(|n| first.wrapping_add(n.wrapping_mul(gap)));
-                    if at_once {
+                    if batched {
                         bitmap.insert_many(&ids.clone().map(u64::to_le_bytes).collect::<Vec<_>>());
                         model.extend(ids.clone());
                     } else {
@@ -592,12 +595,12 @@ proptest! {
                     prop_assert!(ids.into_iter().all(|id| bitmap.contains_id(id)));
                 }
                 Step::Merge(ids) => {
-                    bitmap.merge(&of(ids.iter().copied()));
+                    bitmap.merge(&bitmap_of(ids.iter().copied()));
                     model.extend(ids);
                 }
                 Step::MergeRange(first, count) => {
                     let ids = (0..count).map(|n| first.wrapping_add(n));
-                    bitmap.merge(&of(ids.clone()));
+                    bitmap.merge(&bitmap_of(ids.clone()));
                     model.extend(ids);
                 }
                 Step::Compact => bitmap.compact(),

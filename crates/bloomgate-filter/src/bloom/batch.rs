@@ -2,19 +2,23 @@
 
 use super::{Block, BloomFilter, prefetch};
 
-/// Keys whose blocks are prefetched while the previous ones are processed: enough to hide the latency
-/// of main memory, few enough for their lines to stay in the first-level cache.
+/// Keys whose blocks are prefetched while the previous ones are processed: enough to hide the
+/// latency of main memory, few enough for their lines to stay in the first-level cache.
 const PREFETCH_DISTANCE: usize = 32;
 
 impl BloomFilter {
-    /// [`contains`](BloomFilter::contains) for each of `keys`. Replaces the contents of `answers` with
-    /// one answer per key, in their order.
+    /// [`contains`](BloomFilter::contains) for each of `keys`. Replaces the contents of `answers`
+    /// with one answer per key, in their order.
     ///
     /// ```
-    /// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
+    /// use bloomgate_filter::{
+    ///     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+    /// };
     ///
-    /// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
-    /// let filter = BloomFilter::new(BloomParams::new(10_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
+    /// let secret = Secret::new(b"replace with 32 random bytes")?;
+    /// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret, &[7; 16]);
+    /// let params = BloomParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
+    /// let filter = BloomFilter::new(params, hasher)?;
     /// filter.insert_many(&[1_u64.to_le_bytes(), 2_u64.to_le_bytes()]);
     ///
     /// let mut answers = Vec::new();
@@ -40,8 +44,8 @@ impl BloomFilter {
         });
     }
 
-    /// Calls `work` with the block and hash bits of each of `keys`, in chunks and in their order. The
-    /// blocks of a chunk are prefetched before the previous chunk is processed.
+    /// Calls `work` with the block and hash bits of each of `keys`, in chunks and in their order.
+    /// The blocks of a chunk are prefetched before the previous chunk is processed.
     fn each_chunk<K: AsRef<[u8]>>(&self, keys: &[K], mut work: impl FnMut(&[(&Block, u64)])) {
         let unused = (&self.blocks[0], 0);
         let (mut one, mut other) = ([unused; PREFETCH_DISTANCE], [unused; PREFETCH_DISTANCE]);

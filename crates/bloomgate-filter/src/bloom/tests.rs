@@ -1,4 +1,4 @@
-//! Tests of the filter.
+//! Tests of the Bloom filter.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ fn filter(items: u64, rate: f64, hash: HashAlgorithm) -> BloomFilter {
     BloomFilter::new(params(items, rate), hasher(hash, 1, 2)).unwrap()
 }
 
-/// The bits that are really set, by looking at all of them.
+/// The number of set bits, counted over the whole filter.
 fn popcount(filter: &BloomFilter) -> u64 {
     words(filter).into_iter().map(|word| u64::from(word.count_ones())).sum()
 }
@@ -63,7 +63,7 @@ fn case_05_filter_of_one_key_contains_only_that_key() {
     }
 }
 
-/// Several filters at several degrees of fullness: measured against model, from both sides.
+/// Compares measured rates with the model, for several filters at several fill ratios.
 #[test]
 fn measured_rate_agrees_with_the_model() {
     const PROBES: u64 = 100_000;
@@ -79,7 +79,7 @@ fn measured_rate_agrees_with_the_model() {
                 passed += passing(&filter, (inserted..inserted + PROBES / 4).map(u64::to_le_bytes));
                 expected += params.expected_rate(inserted) * (PROBES / 4) as f64;
             }
-            // Small filters differ from one another by more than the probes' own chance does.
+            // The rates of small filters vary more between filters than the sample of probes does.
             let slack = 5.0 * expected.sqrt() + expected * 1.2 / (inserted as f64).sqrt();
             let off = (passed as f64 - expected).abs();
             assert!(off < slack, "{} {planned}/{inserted}: {passed} {expected}", hash.name());
@@ -95,7 +95,7 @@ fn case_04_rate_of_one_in_a_million_holds() {
             filter.insert(&n.to_le_bytes());
         }
         let passed = passing(&filter, (1 << 32..(1 << 32) + 400_000).map(u64::to_le_bytes));
-        // The mean is 0.4; more than 5 happens by chance once in 40,000 runs of a *new* secret.
+        // The mean is 0.4; one *secret* in 40,000 gives more than 5.
         assert!(passed <= 5, "{} {passed}", hash.name());
     }
 }
@@ -109,13 +109,13 @@ fn case_06_saturated_filter_reports_rate_1_and_unknown_count() {
     let stats = filter.stats();
     assert_eq!((stats.fill_ratio, stats.current_false_positive_rate), (1.0, 1.0));
     assert_eq!(filter.stats().distinct, None);
-    assert!(!filter.insert(b"never seen, yet nothing is new"));
+    assert!(!filter.insert(b"never inserted"));
 }
 
 #[test]
 fn case_11_concurrent_inserts_of_sixteen_threads_lose_no_bits() {
     const EACH: u64 = 20_000;
-    // Half the planned size, so that threads meet in the same words all the time.
+    // Sized for half of the keys, so that threads often write to the same words.
     let filter = filter(160_000, 0.01, HashAlgorithm::Xxh3);
     let barrier = Barrier::new(16);
     thread::scope(|scope| {
@@ -125,7 +125,7 @@ fn case_11_concurrent_inserts_of_sixteen_threads_lose_no_bits() {
                 barrier.wait();
                 for n in thread * EACH..(thread + 1) * EACH {
                     filter.insert(&n.to_le_bytes());
-                    // What this thread inserted, this thread sees at once.
+                    // A thread sees its own inserts.
                     assert!(filter.contains(&n.to_le_bytes()));
                 }
             });
@@ -163,7 +163,7 @@ fn filter_works_as_a_membership_trait_object() {
 
 #[test]
 fn case_11_keys_are_visible_to_threads_that_observe_their_insert() {
-    // The fullest case for the vector load: one block, all bits contended.
+    // The hardest case for the vector load: one block, all bits contended.
     const INSERTS: u64 = if cfg!(miri) { 100 } else { 20_000 };
     let filter = filter(40, 0.01, HashAlgorithm::Xxh3);
     let done = AtomicU64::new(0);
@@ -202,7 +202,7 @@ fn fill_ratio_of_a_large_filter_is_sampled() {
         assert!(stats.fill_ratio >= before.fill_ratio);
         before = stats;
         let distinct = stats.distinct.unwrap() as f64;
-        // Five deviations of a sample that holds this share of the keys.
+        // Five standard deviations of a sample with this share of the keys.
         let share = MAX_SAMPLED_BLOCKS as f64 / filter.blocks.len() as f64;
         let deviation = ((1.0 - share) / (target as f64 * share)).sqrt() + 0.001;
         assert!((distinct / target as f64 - 1.0).abs() < 5.0 * deviation, "{distinct} {target}");
@@ -237,7 +237,7 @@ fn merge_refuses_other_parameters_or_hashers_and_changes_nothing() {
         (params(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 1, 9), "hasher"),
     ] {
         let other = BloomFilter::new(params, hasher).unwrap();
-        other.insert(b"stranger");
+        other.insert(b"other key");
         assert_eq!(target.merge(&other), Err(Error::Mismatch { field }));
         assert_eq!((words(&target), target.stats()), (bits.clone(), stats));
     }
@@ -259,7 +259,7 @@ proptest! {
         batch.insert_many(&inserted);
         prop_assert_eq!(words(&single), words(&batch));
         prop_assert_eq!(single.stats(), batch.stats());
-        // What was in the vector before must not shine through.
+        // The previous contents of the vector must be replaced.
         let mut answers = vec![true; 3];
         for keys in [&inserted, &asked] {
             let expected: Vec<_> = keys.iter().map(|key| single.contains(key)).collect();

@@ -1,4 +1,4 @@
-//! Tests of the classic filter.
+//! Tests of the classic Bloom filter.
 
 use std::sync::Barrier;
 use std::thread;
@@ -23,8 +23,8 @@ fn filter(items: u64, rate: f64, hash: HashAlgorithm) -> ClassicBloom {
     ClassicBloom::new(params(items, rate), hasher(hash, 1, 2)).unwrap()
 }
 
-/// The share of bits that are really set, by looking at all of them.
-fn true_fill(filter: &ClassicBloom) -> f64 {
+/// The share of set bits, counted over the whole filter.
+fn counted_fill(filter: &ClassicBloom) -> f64 {
     let set: u64 = filter.words().map(|word| u64::from(word.count_ones())).sum();
     set as f64 / filter.params().bits() as f64
 }
@@ -83,14 +83,14 @@ fn case_06_saturated_filter_reports_rate_1_and_unknown_count() {
     let stats = filter.stats();
     assert_eq!((stats.fill_ratio, stats.current_false_positive_rate), (1.0, 1.0));
     assert_eq!(stats.distinct, None);
-    assert!(!filter.insert(b"never seen, yet nothing is new"));
+    assert!(!filter.insert(b"never inserted"));
     assert_eq!(filter.words().collect::<Vec<_>>(), [u64::MAX, u64::MAX >> 32]);
 }
 
 #[test]
 fn case_06_sampled_fill_ratio_agrees_with_the_full_count() {
     let params = params(1_000_000, 0.01);
-    // One word in ten is looked at.
+    // One word in ten is sampled.
     let step = params.words().div_ceil(MAX_SAMPLED_WORDS as u64);
     assert_eq!((step, params.words().div_ceil(step)), (10, 14_977));
 
@@ -100,8 +100,8 @@ fn case_06_sampled_fill_ratio_agrees_with_the_full_count() {
         for n in step * 20_000..(step + 1) * 20_000 {
             filter.insert(&n.to_le_bytes());
         }
-        let (fill, truth) = (filter.stats().fill_ratio, true_fill(&filter));
-        assert!((fill / truth - 1.0).abs() < 0.03, "{fill} for {truth}");
+        let (fill, expected) = (filter.stats().fill_ratio, counted_fill(&filter));
+        assert!((fill / expected - 1.0).abs() < 0.03, "{fill} for {expected}");
         assert!(fill > before);
         before = fill;
     }
@@ -120,7 +120,8 @@ fn case_11_concurrent_inserts_of_sixteen_threads_lose_no_bits() {
         let first = (round * 16 + thread) * EACH;
         (first..first + EACH).map(u64::to_le_bytes)
     };
-    // Small filters, filled to twice what is planned: threads meet in the same words all the time.
+    // Small filters with twice the keys that they are sized for, so that threads often write to the
+    // same words.
     let filters: Vec<_> =
         (0..ROUNDS).map(|_| filter(8 * EACH, 0.01, HashAlgorithm::Xxh3)).collect();
     let barrier = Barrier::new(16);
@@ -133,21 +134,22 @@ fn case_11_concurrent_inserts_of_sixteen_threads_lose_no_bits() {
                     barrier.wait();
                     for key in keys(round, thread) {
                         filter.insert(&key);
-                        // Counted, since a panic here would leave the others at the barrier.
+                        // Counted, because a panic here would block the other threads at the
+                        // barrier.
                         unseen.fetch_add(u64::from(!filter.contains(&key)), Ordering::Relaxed);
                     }
                 }
             });
         }
     });
-    assert_eq!(unseen.into_inner(), 0, "what a thread inserted, it sees at once");
+    assert_eq!(unseen.into_inner(), 0, "a thread sees its own inserts");
     for (round, shared) in (0..).zip(&filters) {
         let alone = filter(8 * EACH, 0.01, HashAlgorithm::Xxh3);
         for key in (0..16).flat_map(|thread| keys(round, thread)) {
             alone.insert(&key);
             assert!(shared.contains(&key));
         }
-        // Not one bit is missing, even where it would not show.
+        // All bits are equal, also those that no lookup depends on.
         assert!(shared.words().eq(alone.words()));
         assert_eq!(shared.stats().items, 16 * EACH);
     }
@@ -186,7 +188,7 @@ fn merge_refuses_other_parameters_or_hashers_and_changes_nothing() {
     for (hash, other_hash) in [(HASHES[0], HASHES[1]), (HASHES[1], HASHES[0])] {
         let target = filter(100, 0.01, hash);
         target.insert(b"a");
-        let (words, figures) = (target.words().collect::<Vec<_>>(), target.stats());
+        let (words, stats) = (target.words().collect::<Vec<_>>(), target.stats());
         for (params, hasher, field) in [
             (params(101, 0.01), hasher(hash, 1, 2), "params"),
             (params(100, 0.001), hasher(hash, 1, 2), "params"),
@@ -198,7 +200,7 @@ fn merge_refuses_other_parameters_or_hashers_and_changes_nothing() {
             (0..50_u64).for_each(|n| _ = other.insert(&n.to_le_bytes()));
             assert_eq!(target.merge(&other), Err(Error::Mismatch { field }));
             assert!(target.words().eq(words.iter().copied()));
-            assert_eq!(target.stats(), figures);
+            assert_eq!(target.stats(), stats);
         }
     }
 }
@@ -229,7 +231,7 @@ fn case_10_words_that_contradict_the_parameters_are_refused() {
     for words in [&[][..], &[0], &[0, 0, 0], &[0, 1 << 32], &[0, 1 << 63]] {
         assert!(!from(words), "{words:?}");
     }
-    // A params whose bits fill its words, and one that no memory holds.
+    // Parameters whose bits fill their words, and ones that exceed any memory.
     let rate = FalsePositiveRate::new(0.01).unwrap();
     let full = ClassicParams::stored(1, rate, 64, 1).unwrap();
     let huge = ClassicParams::stored(1, rate, u64::MAX, 1).unwrap();
@@ -277,7 +279,7 @@ proptest! {
         }
         prop_assert!(keys.iter().all(|key| filter.contains_hash(filter.hash(key))));
         let stats = filter.stats();
-        prop_assert_eq!((stats.items, stats.fill_ratio), (keys.len() as u64, true_fill(&filter)));
+        prop_assert_eq!((stats.items, stats.fill_ratio), (keys.len() as u64, counted_fill(&filter)));
         prop_assert!((0.0..=1.0).contains(&stats.current_false_positive_rate));
     }
 }

@@ -119,16 +119,16 @@ fn set_works_as_a_membership_trait_object() {
 #[test]
 fn case_11_inserted_keys_stay_visible_while_the_set_grows() {
     let set = ExactSet::new();
-    let announced: Vec<_> = (0..THREADS).map(|_| AtomicUsize::new(0)).collect();
+    let published: Vec<_> = (0..THREADS).map(|_| AtomicUsize::new(0)).collect();
     let barrier = Barrier::new(THREADS + 2);
     thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (set, barrier, announced) = (&set, &barrier, &announced);
+            let (set, barrier, published) = (&set, &barrier, &published);
             scope.spawn(move || {
                 barrier.wait();
                 for n in 0..EACH {
                     assert!(set.insert(&key(thread, n)));
-                    announced[thread].store(n + 1, Ordering::Release);
+                    published[thread].store(n + 1, Ordering::Release);
                 }
             });
         }
@@ -137,7 +137,7 @@ fn case_11_inserted_keys_stay_visible_while_the_set_grows() {
                 barrier.wait();
                 let mut round = 0;
                 loop {
-                    let seen = announced.iter().map(|count| count.load(Ordering::Acquire));
+                    let seen = published.iter().map(|count| count.load(Ordering::Acquire));
                     let seen: Vec<_> = seen.collect();
                     for (thread, &count) in seen.iter().enumerate().filter(|(_, count)| **count > 0)
                     {
@@ -162,7 +162,7 @@ fn case_11_inserted_keys_stay_visible_while_the_set_grows() {
 fn case_11_concurrent_inserts_of_one_key_return_true_exactly_once() {
     let set = ExactSet::new();
     let barrier = Barrier::new(THREADS);
-    let told: Vec<Vec<bool>> = thread::scope(|scope| {
+    let new: Vec<Vec<bool>> = thread::scope(|scope| {
         let work = || {
             barrier.wait();
             (0..EACH).map(|n| set.insert(&key(0, n))).collect()
@@ -171,7 +171,7 @@ fn case_11_concurrent_inserts_of_one_key_return_true_exactly_once() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for n in 0..EACH {
-        assert_eq!(told.iter().filter(|told| told[n]).count(), 1, "{n}");
+        assert_eq!(new.iter().filter(|new| new[n]).count(), 1, "{n}");
     }
     assert_eq!(set.stats().items, (THREADS * EACH) as u64);
 }
@@ -184,11 +184,11 @@ fn lookups_do_not_wait_for_the_write_lock() {
     let lock = set.write_lock();
     let reader = Arc::clone(&set);
     thread::spawn(move || {
-        // A key that is in needs no turn to be inserted again either.
+        // Inserting a present key again needs no lock.
         let answers = (reader.contains(b"a"), reader.contains(b"b"), reader.insert(b"a"));
         send.send((answers, reader.stats().distinct)).unwrap();
     });
-    // The time only ends a test that has failed.
+    // The timeout only ends a failed test.
     let answers = receive.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(answers, ((true, false, false), Some(1)));
     drop(lock);
@@ -200,7 +200,7 @@ fn a_panicked_writer_does_not_block_later_inserts() {
     let panicked = thread::scope(|scope| {
         let work = || {
             let _lock = set.write_lock();
-            panic!("as planned");
+            panic!("panic under the lock");
         };
         scope.spawn(work).join().is_err()
     });

@@ -2,8 +2,8 @@
 //!
 //! RFC 4493, also NIST SP 800-38B. An input of up to 16 bytes, such as an id, costs one block
 //! encryption; each further 16 bytes cost one more. The construction is proven to be a pseudorandom
-//! function for inputs of any length if AES is a pseudorandom permutation (Iwata and Kurosawa, "OMAC:
-//! One-Key CBC MAC", 2003).
+//! function for inputs of any length if AES is a pseudorandom permutation (Iwata and Kurosawa,
+//! "OMAC: One-Key CBC MAC", 2003).
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use zeroize::Zeroizing;
@@ -21,8 +21,8 @@ pub(super) struct CmacKey {
     subkeys: Zeroizing<[Block; 2]>,
 }
 
-/// Sixteen bytes, the first one least significant. The cipher and XOR are bytewise, so any consistent
-/// order works.
+/// Sixteen bytes, the first one least significant. The cipher and XOR are bytewise, so any
+/// consistent order works.
 type Block = u128;
 
 #[derive(Clone)]

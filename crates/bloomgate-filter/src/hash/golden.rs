@@ -1,9 +1,9 @@
 //! Golden vectors of the keyed hashes.
 //!
-//! Computed with independent implementations: HKDF with Python's `hmac`, SipHash-1-3 from the paper,
-//! XXH3-128 with the reference C library 0.8.1, AES-128-CMAC with OpenSSL 3.0. The secret is the bytes
-//! 0 to 31, the nonce the bytes 100 to 115; byte `i` of the key of length `len` is `7 i + 13 len + 1`
-//! modulo 256. Each entry: length, block, bits.
+//! Computed with independent implementations: HKDF with Python's `hmac`, SipHash-1-3 from the
+//! paper, XXH3-128 with the reference C library 0.8.1, AES-128-CMAC with OpenSSL 3.0. The secret is
+//! the bytes 0 to 31, the nonce the bytes 100 to 115; byte `i` of the key of length `len` is `7 i +
+//! 13 len + 1` modulo 256. Each entry: length, block, bits.
 
 /// SipHash-1-3.
 pub(super) const SIPHASH13: &[(usize, u64, u64)] = &[

@@ -10,8 +10,8 @@ use crate::error::Error;
 
 /// The master secret, from which all hash keys of a deployment are derived.
 ///
-/// All instances that share filters need the same secret. `Debug` prints `Secret(redacted)`, and the
-/// memory is overwritten when the value is dropped.
+/// All instances that share filters need the same secret. `Debug` prints `Secret(redacted)`, and
+/// the memory is overwritten when the value is dropped.
 ///
 /// ```
 /// use bloomgate_filter::Secret;

@@ -20,8 +20,8 @@ impl Scratch {
 
     /// Appends the length of `bytes` in LEB128, then `bytes`.
     ///
-    /// LEB128 is prefix-free, so the encoding determines the boundaries of the parts: different tuples
-    /// have different encodings.
+    /// LEB128 is prefix-free, so the encoding determines the boundaries of the parts: different
+    /// tuples have different encodings.
     #[inline]
     pub(super) fn push_part(&mut self, bytes: &[u8]) {
         // Ten groups of seven bits hold any 64-bit length.

@@ -1,7 +1,7 @@
 //! AES-128 encryption of one block with AES-NI.
 //!
-//! The crate `aes` uses the same instructions, but takes ten times as long for a single block: it is
-//! optimised for long runs of blocks.
+//! The crate `aes` uses the same instructions, but takes ten times as long for a single block: it
+//! is optimised for long runs of blocks.
 #![expect(unsafe_code, reason = "AES instructions")]
 
 use std::arch::x86_64::*;
@@ -66,8 +66,8 @@ fn expand(key: u128) -> [__m128i; 11] {
 /// One round key from the one before.
 #[target_feature(enable = "aes,sse4.1")]
 fn next(key: __m128i, constant: i32) -> __m128i {
-    // The last round of the cipher substitutes bytes and shifts rows. In a block of four equal words
-    // the shift has no effect, which leaves the substitution of the key expansion.
+    // The last round of the cipher substitutes bytes and shifts rows. In a block of four equal
+    // words the shift has no effect, which leaves the substitution of the key expansion.
     let last = _mm_extract_epi32::<3>(key).rotate_right(8);
     let substituted = _mm_aesenclast_si128(_mm_set1_epi32(last), _mm_setzero_si128());
     // Word i of a round key is the XOR of the words 0 to i of the previous round key and of the

@@ -1,12 +1,12 @@
 //! Huge pages for large allocations.
 
-/// Advises the operating system to back `memory`, which must not have been written to yet, with huge
-/// pages.
+/// Advises the operating system to back `memory`, which must not have been written to yet, with
+/// huge pages.
 ///
-/// A lookup in a filter larger than the reach of the processor's TLB (8 MiB with pages of 4 KiB, on many
-/// processors) waits for the address translation before it waits for the cache line. With pages of
-/// 2 MiB the TLB reaches gigabytes. This is a hint that affects only time. It takes no memory beyond the
-/// allocation, because only huge pages that lie entirely within it are used.
+/// A lookup in a filter larger than the reach of the processor's TLB (8 MiB with pages of 4 KiB, on
+/// many processors) waits for the address translation before it waits for the cache line. With
+/// pages of 2 MiB the TLB reaches gigabytes. This is a hint that affects only time. It takes no
+/// memory beyond the allocation, because only huge pages that lie entirely within it are used.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[expect(unsafe_code, reason = "a call of the C library")]
 pub(crate) fn advise_huge_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {

@@ -11,12 +11,13 @@ mod tests;
 /// The most bits a key may set.
 const MAX_HASHES: u32 = 64;
 
-/// The parameters of a [`ClassicBloom`](crate::ClassicBloom): bits and hashes by the textbook formulas.
+/// The parameters of a [`ClassicBloom`](crate::ClassicBloom): bits and hashes by the textbook
+/// formulas.
 ///
-/// For *n* items at rate *p* these are m = ⌈−n ln p / ln² 2⌉ bits and k = m/n · ln 2 hashes, rounded
-/// to the nearest whole number from 1 to 64 (Bloom, "Space/time trade-offs in hash coding with
-/// allowable errors", 1970; in this form Broder and Mitzenmacher, "Network applications of Bloom
-/// filters: a survey", 2004).
+/// For *n* items at rate *p* these are m = ⌈−n ln p / ln² 2⌉ bits and k = m/n · ln 2 hashes,
+/// rounded to the nearest whole number from 1 to 64 (Bloom, "Space/time trade-offs in hash coding
+/// with allowable errors", 1970; in this form Broder and Mitzenmacher, "Network applications of
+/// Bloom filters: a survey", 2004).
 ///
 /// | items | rate | bits | hashes |
 /// |---|---|---|---|
@@ -24,13 +25,13 @@ const MAX_HASHES: u32 = 64;
 /// | 10,000,000 | 0.1 % | 143,775,876 | 10 |
 /// | 1,000,000,000 | 0.01 % | 19,170,116,755 | 13 |
 ///
-/// Some articles give 7 hashes at 0.1 %. That is the number for 1 %: in the same memory, 7 hashes give
-/// a rate of 0.126 %.
+/// Some articles give 7 hashes at 0.1 %. That is the number for 1 %: in the same memory, 7 hashes
+/// give a rate of 0.126 %.
 ///
-/// Because k is an integer, the actual rate can exceed the requested one: by up to 2 % of it for rates
-/// of at most 0.1. Rates above ½ would need less than one hash and are exceeded by up to an eighth.
-/// [`expected_rate`](ClassicParams::expected_rate) is the actual rate. [`BloomParams`](crate::BloomParams)
-/// never exceed theirs.
+/// Because k is an integer, the actual rate can exceed the requested one: by up to 2 % of it for
+/// rates of at most 0.1. Rates above ½ would need less than one hash and are exceeded by up to an
+/// eighth. [`expected_rate`](ClassicParams::expected_rate) is the actual rate.
+/// [`BloomParams`](crate::BloomParams) never exceed theirs.
 ///
 /// ```
 /// use bloomgate_filter::{ClassicParams, FalsePositiveRate};
@@ -54,15 +55,15 @@ impl ClassicParams {
     ///
     /// `items` can be 0: the filter then has 64 bits, one word, and the hashes for one item.
     ///
-    /// The natural logarithm differs in its last digit between targets. Where the formula is that close
-    /// to an integer, the bits may differ by one between targets (from 2^53 bits on, by more); stored
-    /// filters therefore contain their bits and hashes.
+    /// The natural logarithm differs in its last digit between targets. Where the formula is that
+    /// close to an integer, the bits may differ by one between targets (from 2^53 bits on, by
+    /// more); stored filters therefore contain their bits and hashes.
     ///
     /// # Errors
     ///
     /// [`Error::TooLarge`] with the bytes needed if those exceed `isize::MAX`, the limit of one
-    /// allocation; [`Error::HashTooNarrow`] if `items` / 2^64, the probability that an absent key has
-    /// the same 64-bit hash as a stored one, exceeds a tenth of `false_positive_rate`.
+    /// allocation; [`Error::HashTooNarrow`] if `items` / 2^64, the probability that an absent key
+    /// has the same 64-bit hash as a stored one, exceeds a tenth of `false_positive_rate`.
     pub fn new(items: u64, false_positive_rate: FalsePositiveRate) -> Result<Self, Error> {
         let rate = false_positive_rate.get();
         let sized_for = items.max(1) as f64;
@@ -85,8 +86,8 @@ impl ClassicParams {
 
     /// The parameters of a stored filter, with its own bits and hashes.
     ///
-    /// `None` if they are invalid: no bits, no hashes, more hashes than 64 or than bits, or more bytes
-    /// than one allocation can have.
+    /// `None` if they are invalid: no bits, no hashes, more hashes than 64 or than bits, or more
+    /// bytes than one allocation can have.
     pub(crate) fn stored(
         items: u64,
         false_positive_rate: FalsePositiveRate,
@@ -138,11 +139,11 @@ impl ClassicParams {
 
     /// The false-positive rate with `items` distinct keys: (1 − e^(−k·items/m))^k, from 0 to 1.
     ///
-    /// The formula neglects the variance of the share of set bits, which increases the true rate, in a
-    /// half-full filter by about k²/6m of it, which is relevant below some thousand bits (Bose et al.,
-    /// "On the false-positive rate of Bloom filters", 2008); the difference between e^(−1/m) and
-    /// 1 − 1/m; that the first two bits of a key always differ; and keys with equal hashes, which
-    /// [`new`](ClassicParams::new) limits to a tenth of the rate.
+    /// The formula neglects the variance of the share of set bits, which increases the true rate,
+    /// in a half-full filter by about k²/6m of it, which is relevant below some thousand bits (Bose
+    /// et al., "On the false-positive rate of Bloom filters", 2008); the difference between
+    /// e^(−1/m) and 1 − 1/m; that the first two bits of a key always differ; and keys with equal
+    /// hashes, which [`new`](ClassicParams::new) limits to a tenth of the rate.
     pub fn expected_rate(&self, items: u64) -> f64 {
         self.rate_at_fill(self.expected_fill(items))
     }
@@ -158,8 +159,8 @@ impl ClassicParams {
     /// −m/k · ln(1 − fill) (Swamidass and Baldi, "Mathematical correction for fingerprint
     /// similarity measures to improve chemical retrieval", 2007).
     ///
-    /// The inverse of [`expected_fill`](ClassicParams::expected_fill). `None` if every bit is set, which
-    /// makes an estimate impossible.
+    /// The inverse of [`expected_fill`](ClassicParams::expected_fill). `None` if every bit is set,
+    /// which makes an estimate impossible.
     pub fn estimated_items(&self, fill: f64) -> Option<u64> {
         if fill < 1.0 {
             // The cast turns negative zero into 0.

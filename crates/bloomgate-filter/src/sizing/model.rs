@@ -26,8 +26,8 @@ pub(super) fn model_rate(items: u64, blocks: u64) -> f64 {
     if blocks == 1 {
         return UnsetProbabilities::after(items).rate();
     }
-    // Weights relative to the most likely j; dividing by their sum makes them probabilities. Starting at
-    // the mode avoids underflow.
+    // Weights relative to the most likely j; dividing by their sum makes them probabilities.
+    // Starting at the mode avoids underflow.
     let mode = items / blocks;
     let most_likely = UnsetProbabilities::after(mode);
     let mut passing = most_likely.rate();
@@ -49,8 +49,8 @@ pub(super) fn model_rate(items: u64, blocks: u64) -> f64 {
     for j in mode..items {
         let j = j as f64;
         weight *= (n - j) / ((j + 1.0) * (b - 1.0));
-        // Blocks with many keys are rare but have much higher rates: stop only where even a rate of 1
-        // would not change the sum.
+        // Blocks with many keys are rare but have much higher rates: stop only where even a rate of
+        // 1 would not change the sum.
         if weight < 1e-17 * passing {
             break;
         }

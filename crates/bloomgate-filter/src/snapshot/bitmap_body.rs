@@ -1,7 +1,7 @@
 //! The snapshot body of a bitmap: its chunks in ascending order.
 //!
-//! A chunk begins with a word: its number in the upper 48 bits; in the lower 16 the number of positions
-//! that follow, or 0 for a page.
+//! A chunk begins with a word: its number in the upper 48 bits; in the lower 16 the number of
+//! positions that follow, or 0 for a page.
 
 use std::io::{Read, Write};
 
@@ -74,8 +74,8 @@ enum Chunk<'a> {
     Page(&'a [u64; PAGE_WORDS]),
 }
 
-/// Calls `accept` with the number and the ids of each chunk of a body, until it returns `false`, which is
-/// an error. There must be exactly `chunks` chunks.
+/// Calls `accept` with the number and the ids of each chunk of a body, until it returns `false`,
+/// which is an error. There must be exactly `chunks` chunks.
 fn for_each_chunk(
     body: &[u8],
     chunks: u64,

@@ -10,25 +10,27 @@ use super::{Header, Loaded, Persist, read, read_header, write};
 use crate::error::Error;
 use crate::hash::Secret;
 
-/// The most names tried for the temporary file. Concurrent saves choose different names; only files left
-/// by a crash can collide.
+/// The most names tried for the temporary file. Concurrent saves choose different names; only files
+/// left by a crash can collide.
 const ATTEMPTS: usize = 16;
 
 /// Writes a snapshot of `set` to the file at `path`, replacing an existing file.
 ///
-/// The snapshot is written to a new file in the same directory, named `.bloomgate-…tmp`, which is synced
-/// to disk and then renamed. At any time, even after a crash, `path` is therefore the old snapshot or
-/// the new one. Concurrent saves don't interfere; the last one to finish wins. On Unix the file is
-/// readable and writable by its owner only (mode 0600, whatever the mode of the file it replaces), and
-/// if `path` is a symbolic link, the link is replaced.
+/// The snapshot is written to a new file in the same directory, named `.bloomgate-…tmp`, which is
+/// synced to disk and then renamed. At any time, even after a crash, `path` is therefore the old
+/// snapshot or the new one. Concurrent saves don't interfere; the last one to finish wins. On Unix
+/// the file is readable and writable by its owner only (mode 0600, whatever the mode of the file it
+/// replaces), and if `path` is a symbolic link, the link is replaced.
 ///
-/// For `position` and concurrent inserts see [`write()`]. Costs one pass over the set, and a sync to
-/// disk.
+/// For `position` and concurrent inserts see [`write()`]. Costs one pass over the set, and a sync
+/// to disk.
 ///
 /// ```
-/// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret, snapshot};
+/// use bloomgate_filter::{
+///     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret, snapshot,
+/// };
 ///
-/// let secret = Secret::generate()?;
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
 /// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, b"generation no. 1");
 /// let filter = BloomFilter::new(BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?, hasher)?;
 /// # let folder = tempfile::tempdir().unwrap();
@@ -43,8 +45,8 @@ const ATTEMPTS: usize = 16;
 /// # Errors
 ///
 /// [`Error::Io`] with the step that failed, and those of [`write()`]. The temporary file is then
-/// removed, and the file at `path` is unchanged. If only the last step failed, syncing the directory,
-/// the new snapshot is at `path`, but a crash of the machine can still undo the rename.
+/// removed, and the file at `path` is unchanged. If only the last step failed, syncing the
+/// directory, the new snapshot is at `path`, but a crash of the machine can still undo the rename.
 ///
 /// A crash during the call leaves the temporary file behind. It is never read and can be deleted.
 pub fn save(
@@ -71,8 +73,8 @@ pub fn load(path: impl AsRef<Path>, secret: Option<&Secret>) -> Result<Loaded, E
 ///
 /// # Errors
 ///
-/// Those of [`read_header`], [`Error::SnapshotTruncated`] and [`Error::SnapshotTooLong`] if the file
-/// doesn't have the length in the header, and [`Error::Io`] if it can't be opened.
+/// Those of [`read_header`], [`Error::SnapshotTruncated`] and [`Error::SnapshotTooLong`] if the
+/// file doesn't have the length in the header, and [`Error::Io`] if it can't be opened.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Header, Error> {
     let (file, length) = open(path.as_ref())?;
     let header = read_header(file)?;

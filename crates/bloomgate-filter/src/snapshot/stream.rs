@@ -8,8 +8,8 @@ use super::header::Header;
 use crate::alloc::try_vec_with_capacity;
 use crate::error::Error;
 
-/// The buffer size of reads and writes: a multiple of the size of a block, and small enough for reading
-/// to allocate at most 64 KiB in addition to the body.
+/// The buffer size of reads and writes: a multiple of the size of a block, and small enough for
+/// reading to allocate at most 64 KiB in addition to the body.
 const BUFFER_BYTES: usize = 32 * 1024;
 
 /// Bytes of the trailer: the checksum of the whole snapshot.
@@ -122,8 +122,8 @@ impl<R: Read> BodyReader<R> {
         Self { reader, bytes: header.body_bytes(), total: header.total_bytes() }
     }
 
-    /// Calls `take` with the body in pieces of 32 KiB, the last one possibly shorter. Then verifies the
-    /// trailer, and that nothing follows it.
+    /// Calls `take` with the body in pieces of 32 KiB, the last one possibly shorter. Then verifies
+    /// the trailer, and that nothing follows it.
     pub(super) fn read(mut self, mut take: impl FnMut(&[u8])) -> Result<(), Error> {
         let mut left = self.bytes;
         let mut buffer = vec![0; left.min(BUFFER_BYTES as u64) as usize];

@@ -1,4 +1,4 @@
-//! Tests of the table.
+//! Tests of the hash table.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

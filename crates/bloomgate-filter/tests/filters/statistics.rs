@@ -1,4 +1,4 @@
-//! What a filter tells of how full it is.
+//! Tests of the statistics of filling filters.
 
 use crate::fixtures::{ALL_FILTERS, passing};
 
@@ -23,9 +23,9 @@ fn case_06_overfull_filter_keeps_its_keys_and_reports_its_rate() {
         }
         assert_eq!(passing(&*filter, (0..100_000).map(u64::to_le_bytes)), 100_000);
         assert_eq!((before.items, before.capacity), (100_000, Some(5_000)));
-        let truth =
+        let measured =
             passing(&*filter, (1 << 40..(1 << 40) + 20_000).map(u64::to_le_bytes)) as f64 / 2e4;
-        assert!(truth > 0.9 && (before.current_false_positive_rate - truth).abs() < 0.02);
+        assert!(measured > 0.9 && (before.current_false_positive_rate - measured).abs() < 0.02);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Damage of every kind is found: nothing is ever answered from a set that is not as it was.
+//! Tests that every kind of damage is detected.
 
 use bloomgate_filter::{Error, HashAlgorithm, Secret, snapshot};
 
@@ -29,7 +29,7 @@ fn case_08_truncation_at_any_byte_is_an_error() {
             };
             assert_eq!(actual, length as u64, "{name}");
             assert!(expected > actual && expected <= whole.len() as u64, "{name} {length}");
-            // Whoever believes in the full length meets the end instead.
+            // With the full length given, the input ends early.
             let end = snapshot::read(cut, whole.len() as u64, Some(&secret()));
             assert!(matches!(end, Err(Error::SnapshotTruncated { .. })), "{name} {length}");
         }
@@ -66,7 +66,7 @@ fn case_08_zeroed_item_count_is_damage_and_a_forged_one_hides_no_key() {
     zeroed[forge::ITEMS..forge::ITEMS + 8].fill(0);
     assert_eq!(error_of(&zeroed), Error::SnapshotHeaderDamaged);
 
-    // With valid checksums the count is believed. It is a figure, and decides about no answer.
+    // With valid checksums the forged count is accepted. It affects statistics, not lookups.
     let forged = read(&with(&whole, forge::ITEMS, &[0; 8])).unwrap();
     let set = forged.set.into_membership();
     assert_eq!(set.stats().items, 0);
@@ -77,10 +77,10 @@ fn case_08_zeroed_item_count_is_damage_and_a_forged_one_hides_no_key() {
 fn case_08_changed_hash_algorithm_is_damage_and_an_unknown_one_is_named() {
     let whole = write(&bloom(HashAlgorithm::Xxh3));
     let mut other = whole.clone();
-    other[forge::HASH] = HashAlgorithm::SipHash13.id();
+    other[forge::HASH_ALGORITHM] = HashAlgorithm::SipHash13.id();
     assert_eq!(error_of(&other), Error::SnapshotHeaderDamaged);
     for id in [0, 4, 255] {
-        let unknown = with(&whole, forge::HASH, &[id]);
+        let unknown = with(&whole, forge::HASH_ALGORITHM, &[id]);
         assert_eq!(error_of(&unknown), Error::SnapshotHashAlgorithm { id });
     }
 }

@@ -1,4 +1,4 @@
-//! Snapshots as files.
+//! Tests of snapshot files.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -64,7 +64,7 @@ fn unwritable_path_is_an_error_and_leaves_no_temporary_file() {
     assert_eq!(kind_of(no_directory), ErrorKind::NotADirectory);
     assert_eq!(names(&folder), ["file"]);
 
-    // Here only the last step fails, when the temporary file is complete.
+    // Here the rename fails, after the temporary file is complete.
     fs::create_dir_all(folder.path().join("directory/with/content")).unwrap();
     assert!(snapshot::save(&set, b"", folder.path().join("directory")).is_err());
     let mut names = names(&folder);
@@ -125,12 +125,12 @@ fn concurrent_saves_and_loads_see_complete_files_only() {
     assert_eq!(names(&folder), ["set"]);
 }
 
-/// Saves and loads the set while another thread fills it.
-fn inserts_go_on<S: snapshot::Persist + Membership>(set: &S, keys: u64) {
+/// Saves and loads the set while another thread inserts keys.
+fn assert_saves_contain_earlier_keys<S: snapshot::Persist + Membership>(set: &S, keys: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
     let (inserted, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    // Neighbours, so that arrays of a bitmap become pages meanwhile, and keys far apart.
+    // Dense keys, so that arrays of a bitmap become pages during the test, and sparse keys.
     let key_of = |n: u64| if n.is_multiple_of(4) { n << 20 } else { n }.to_le_bytes();
     thread::scope(|threads| {
         threads.spawn(|| {
@@ -156,9 +156,15 @@ fn inserts_go_on<S: snapshot::Persist + Membership>(set: &S, keys: u64) {
 fn save_during_inserts_contains_every_earlier_key() {
     let (keys, rate) = (200_000, FalsePositiveRate::new(0.001).unwrap());
     let bloom = BloomParams::new(keys, rate).unwrap();
-    inserts_go_on(&BloomFilter::new(bloom, hasher(HashAlgorithm::Xxh3)).unwrap(), keys);
+    assert_saves_contain_earlier_keys(
+        &BloomFilter::new(bloom, hasher(HashAlgorithm::Xxh3)).unwrap(),
+        keys,
+    );
     let classic = ClassicParams::new(keys, rate).unwrap();
-    inserts_go_on(&ClassicBloom::new(classic, hasher(HashAlgorithm::Xxh3)).unwrap(), keys);
-    inserts_go_on(&Bitmap::new(), keys);
-    inserts_go_on(&ExactSet::new(), keys / 10);
+    assert_saves_contain_earlier_keys(
+        &ClassicBloom::new(classic, hasher(HashAlgorithm::Xxh3)).unwrap(),
+        keys,
+    );
+    assert_saves_contain_earlier_keys(&Bitmap::new(), keys);
+    assert_saves_contain_earlier_keys(&ExactSet::new(), keys / 10);
 }

@@ -1,4 +1,4 @@
-//! Forged snapshots with valid checksums: every field that can't be is refused by its name.
+//! Tests that invalid fields under valid checksums are refused with their name.
 
 use bloomgate_filter::snapshot::AnySet;
 use bloomgate_filter::{Bitmap, Error, ExactSet, HashAlgorithm};
@@ -6,11 +6,11 @@ use bloomgate_filter::{Bitmap, Error, ExactSet, HashAlgorithm};
 use crate::fixtures::{bitmap, bloom, classic, error_of, exact, read, snapshots, write};
 use crate::forge::{self, with};
 
-/// The field that reading the forged snapshot names.
+/// The field that the error of reading `forged` names.
 fn refused(forged: &[u8]) -> &'static str {
     match error_of(forged) {
         Error::SnapshotField { field, .. } => field,
-        error => unreachable!("refused with another error: {error}"),
+        error => unreachable!("unexpected error: {error}"),
     }
 }
 
@@ -27,7 +27,7 @@ fn case_10_invalid_sizes_are_refused() {
         let field = refused(&forged);
         assert!(field == "size or hashes" || field == "body length", "{size} {field}");
     }
-    // Sizes that could be, but not with this body.
+    // Valid sizes that don't match the body.
     for size in [1, 3, 1 << 28, 1 << 56] {
         let forged = with(&bloom, forge::SIZE, &u64::to_le_bytes(size));
         assert_eq!(refused(&forged), "body length", "{size}");
@@ -63,7 +63,7 @@ fn case_10_invalid_lengths_are_refused() {
             let forged = with(&whole, forge::HEADER_LENGTH, &u32::to_le_bytes(length));
             assert_eq!(refused(&forged), "header length", "{length}");
         }
-        // Body and size may agree on a length that the snapshot doesn't have.
+        // Body length and size agree, but the snapshot is shorter.
         let mut forged = with(&whole, forge::BODY_LENGTH, &u64::to_le_bytes(64 << 30));
         let size = if whole[forge::FAMILY] == 1 { 1 << 30 } else { 8 * (64 << 30) };
         forged = with(&forged, forge::SIZE, &u64::to_le_bytes(size));
@@ -77,8 +77,8 @@ fn case_10_invalid_false_positive_rates_are_refused() {
     let rates = [f64::NAN, -f64::NAN, 0.0, -0.0, 1.0, 1.5, -0.1, f64::INFINITY, 5e-324, 1e-10];
     for whole in [write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3))] {
         for rate in rates {
-            let forged = with(&whole, forge::RATE, &rate.to_le_bytes());
-            assert_eq!(refused(&forged), "rate", "{rate}");
+            let forged = with(&whole, forge::FALSE_POSITIVE_RATE, &rate.to_le_bytes());
+            assert_eq!(refused(&forged), "false-positive rate", "{rate}");
         }
     }
 }
@@ -121,14 +121,19 @@ fn case_10_nonzero_unused_fields_are_refused() {
     }
     assert_eq!(refused(&with(&write(&exact()), forge::NON_INTEGER_KEYS, &[1])), "non-integer keys");
     for whole in [write(&bitmap()), write(&exact())] {
-        let hashed = [forge::HASH..forge::HASH + 1, forge::FINGERPRINT..forge::SIZE];
+        let hashed =
+            [forge::HASH_ALGORITHM..forge::HASH_ALGORITHM + 1, forge::FINGERPRINT..forge::SIZE];
         for at in hashed.into_iter().flatten().chain(forge::HASHES..forge::NON_INTEGER_KEYS) {
-            assert_eq!(refused(&with(&whole, at, &[1])), "hash, secret or params", "{at}");
+            assert_eq!(
+                refused(&with(&whole, at, &[1])),
+                "hash algorithm, secret or parameters",
+                "{at}"
+            );
         }
     }
 }
 
-/// `whole` with another body, and the size and the length to match.
+/// `whole` with another body, and matching size and body length.
 fn with_body(whole: &[u8], size: u64, body: &[u8]) -> Vec<u8> {
     let mut forged = whole[..forge::body(whole)].to_vec();
     forged.extend(body);
@@ -232,6 +237,6 @@ fn case_10_unknown_families_are_refused_with_their_number() {
     for id in [0, 5, 255] {
         assert_eq!(error_of(&with(&whole, forge::FAMILY, &[id])), Error::SnapshotFamily { id });
     }
-    // Of another known family, the fields don't fit.
+    // The fields don't match another known family.
     refused(&with(&whole, forge::FAMILY, &[4]));
 }

@@ -1,4 +1,4 @@
-//! Snapshots that other processes made, of every released version.
+//! Golden snapshot files of every released version, and snapshots of another process.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,12 +12,11 @@ fn folder() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "golden"].iter().collect()
 }
 
-/// Makes the golden files of the version that is written now. They stay for ever: run this once for
-/// a new version, or to add a family, with
-/// `cargo test -p bloomgate-filter --test snapshot -- --ignored create_missing_golden_files`.
-/// Files that are there already are left alone.
+/// Creates the missing golden files of the current version. Golden files are never changed: run
+/// this once for a new version, or to add a family, with `cargo test -p bloomgate-filter --test
+/// snapshot -- --ignored create_missing_golden_files`. Existing files are not overwritten.
 #[test]
-#[ignore = "makes files of the repository"]
+#[ignore = "creates files in the repository"]
 fn create_missing_golden_files() {
     for (name, bytes) in snapshots() {
         let path = folder().join(format!("v1-{name}.snapshot"));
@@ -39,11 +38,11 @@ fn case_08_golden_files_of_version_1_round_trip_byte_for_byte() {
         snapshot::write(&loaded.set, loaded.header.position(), &mut again).unwrap();
         assert!(again == golden, "{name} is written differently after it was read");
         let set = loaded.set.into_membership();
-        assert!(keys().all(|key| set.contains(&key)), "{name} denies a key");
+        assert!(keys().all(|key| set.contains(&key)), "{name} reports a key as absent");
     }
 }
 
-/// The file that the child process of the test below is to write.
+/// The environment variable with the path that the child process of the test below writes to.
 const CHILD_WRITES: &str = "BLOOMGATE_SNAPSHOT_CHILD_WRITES";
 
 #[test]

@@ -1,6 +1,6 @@
-//! Snapshots as their users and their enemies see them: files, processes, damage and forgery.
+//! Integration tests of snapshots: files, processes, damage and forgery.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "what goes wrong fails the test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failure fails the test")]
 
 mod corruption;
 mod files;

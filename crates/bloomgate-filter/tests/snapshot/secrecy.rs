@@ -1,4 +1,4 @@
-//! What a snapshot must not tell.
+//! Tests that snapshots contain no secret material.
 
 use bloomgate_filter::{HashAlgorithm, snapshot};
 use hkdf::Hkdf;
@@ -19,13 +19,13 @@ fn case_57_snapshots_contain_neither_secret_nor_derived_keys() {
         }
     }
     for hash in HashAlgorithm::ALL {
-        // As `hash.rs` specifies it, for the longest of the keys, which begins as a shorter one does.
+        // As specified in `hash.rs`, for the longest key; shorter keys are prefixes of it.
         let info = format!("bloomgate generation key v1 {}", hash.name());
         let mut key = [0; 192];
         let expand = Hkdf::<Sha256>::new(Some(b"generation no. 1"), &SECRET);
         expand.expand(info.as_bytes(), &mut key).unwrap();
         for bytes in [write(&bloom(hash)), write(&classic(hash))] {
-            assert!(holds(&bytes, b"generation no. 1"), "the nonce would be found");
+            assert!(holds(&bytes, b"generation no. 1"), "the search finds the nonce");
             assert!(!key.windows(8).any(|part| holds(&bytes, part)), "{}", hash.name());
         }
     }

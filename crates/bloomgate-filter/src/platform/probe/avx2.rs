@@ -67,22 +67,23 @@ fn contains(block: &Block, bits: u64) -> bool {
 
 /// The words 0 to 3 and the words 4 to 7 of `block`.
 ///
-/// Other threads set bits concurrently. In Rust's memory model a plain vector load would race with them,
-/// which is undefined behaviour, and there is no atomic load of 32 bytes. Inline assembly is sound if its
-/// effect is one that Rust code could have. This is the case: each 8 bytes of these loads act as a
-/// relaxed atomic load of one word. The operands are aligned to 32 bytes, so no word crosses a cache
-/// line, and x86 never tears an aligned word, alone or as a part of a vector. The fence makes acquire
-/// loads of them; on x86 it takes no instruction and only restricts the compiler.
+/// Other threads set bits concurrently. In Rust's memory model a plain vector load would race with
+/// them, which is undefined behaviour, and there is no atomic load of 32 bytes. Inline assembly is
+/// sound if its effect is one that Rust code could have. This is the case: each 8 bytes of these
+/// loads act as a relaxed atomic load of one word. The operands are aligned to 32 bytes, so no word
+/// crosses a cache line, and x86 never tears an aligned word, alone or as a part of a vector. The
+/// fence makes acquire loads of them; on x86 it takes no instruction and only restricts the
+/// compiler.
 ///
-/// The alternative without assembly is four scalar atomic loads, combined into a vector. A whole lookup
-/// took about a fifth longer with it, in a prototype with a filter that fits the cache.
+/// The alternative without assembly is four scalar atomic loads, combined into a vector. A whole
+/// lookup took about a fifth longer with it, in a prototype with a filter that fits the cache.
 #[cfg(not(miri))]
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn load(block: &Block) -> (__m256i, __m256i) {
     let (first, second);
-    // SAFETY: reads the 64 bytes of a live `Block`, aligned to 64, and writes only the two registers.
-    // It is not `pure`: two reads of the same block may differ.
+    // SAFETY: reads the 64 bytes of a live `Block`, aligned to 64, and writes only the two
+    // registers. It is not `pure`: two reads of the same block may differ.
     unsafe {
         asm!(
             "vmovdqa {first}, ymmword ptr [{words}]",

@@ -1,7 +1,7 @@
 //! The block lookup with AVX-512, in vectors of 256 bits.
 //!
-//! Compared with AVX2, rotations and masks of one bit per lane halve the number of instructions. Vectors
-//! of 256 bits don't lower the processor's clock, as those of 512 bits may.
+//! Compared with AVX2, rotations and masks of one bit per lane halve the number of instructions.
+//! Vectors of 256 bits don't lower the processor's clock, as those of 512 bits may.
 #![expect(unsafe_code, reason = "vector instructions")]
 
 use std::arch::x86_64::*;

@@ -172,7 +172,10 @@ fn refuse_hashing_fields(fixed: &[u8; FIXED_BYTES]) -> Result<(), Error> {
         at::HASHES..at::NON_INTEGER_KEYS,
     ];
     if fields.into_iter().any(|field| fixed[field].iter().any(|&byte| byte != 0)) {
-        return invalid("hash, secret or params", "is given, but this family has none");
+        return invalid(
+            "hash algorithm, secret or parameters",
+            "is given, but this family has none",
+        );
     }
     Ok(())
 }
