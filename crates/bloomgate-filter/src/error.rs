@@ -173,8 +173,8 @@ impl fmt::Display for Error {
             ),
             Self::Mismatch { field } => write!(
                 f,
-                "{field} differs between the two filters: give filters with equal parameters, and \
-                 hashers with the same algorithm, secret and nonce"
+                "{field}: the two filters have different ones; give filters with equal parameters, \
+                 and hashers with the same algorithm, secret and nonce"
             ),
             Self::SecretTooShort { bytes } => write!(
                 f,

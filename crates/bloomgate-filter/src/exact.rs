@@ -155,8 +155,7 @@ impl ExactSet {
 
     /// The statistics of the set; constant time.
     ///
-    /// `fill_ratio` is the share of used slots, at most one half after the first insert: the set
-    /// grows before more are used, so that lookups are short.
+    /// `fill_ratio` is the share of used slots. It is at most one half, which keeps lookups short.
     pub fn stats(&self) -> Stats {
         let items = self.inserts.load(Ordering::Relaxed);
         let table = self.table.load();

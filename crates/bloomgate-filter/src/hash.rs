@@ -2,8 +2,8 @@
 //!
 //! A filter hashes under a *generation key*, derived from the master [`Secret`] and a nonce with
 //! HKDF-SHA256 (RFC 5869): salt = nonce, info = `"bloomgate generation key v1 "` and the name of
-//! the algorithm. Without the secret, an attacker can't compute false positives, and a false
-//! positive found under one nonce is not one under the next.
+//! the algorithm. Without the secret, an attacker can't compute false positives, and false positives
+//! found under one nonce pass under the next only at the false-positive rate.
 
 use std::fmt;
 

@@ -39,9 +39,9 @@
 //!     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, Key, KeyedHasher, Secret,
 //! };
 //!
-//! // All instances share one secret; each generation of the filter has another nonce. Use 32 random
-//! // bytes, for instance with `Secret::from_env`. With the feature `getrandom`, `Secret::generate`
-//! // makes a new one.
+//! // All instances share one secret; each generation of the filter has another nonce. Use 32
+//! // random bytes, for instance through `Secret::from_env`. `Secret::generate`, which makes a new
+//! // secret, needs the feature `getrandom`.
 //! let secret = Secret::new(b"replace with 32 random bytes")?;
 //! let hasher = KeyedHasher::new(HashAlgorithm::Aes128, &secret, b"generation no. 1");
 //!

@@ -250,7 +250,7 @@ proptest! {
     #[cfg_attr(miri, ignore = "too slow")]
     fn batch_calls_agree_with_single_calls(
         inserted in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..150),
-        asked in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3), 0..150),
+        probed in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3), 0..150),
         items in 0_u64..300,
         hash in 0..HASHES.len(),
     ) {
@@ -261,7 +261,7 @@ proptest! {
         prop_assert_eq!(single.stats(), batch.stats());
         // The previous contents of the vector must be replaced.
         let mut answers = vec![true; 3];
-        for keys in [&inserted, &asked] {
+        for keys in [&inserted, &probed] {
             let expected: Vec<_> = keys.iter().map(|key| single.contains(key)).collect();
             batch.contains_many(keys, &mut answers);
             prop_assert_eq!(&answers, &expected);

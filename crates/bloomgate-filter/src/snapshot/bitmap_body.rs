@@ -85,7 +85,7 @@ fn for_each_chunk(
     let mut positions = Vec::new();
     for _ in 0..chunks {
         let Some((word, after)) = rest.split_first_chunk() else {
-            return invalid("body", "has fewer chunks than the header says");
+            return invalid("body", "has fewer chunks than the header states");
         };
         let word = u64::from_le_bytes(*word);
         let (number, count) = (word >> 16, usize::from(word as u16));
@@ -109,7 +109,7 @@ fn for_each_chunk(
         rest = after;
     }
     if !rest.is_empty() {
-        return invalid("body", "has more chunks than the header says");
+        return invalid("body", "has more chunks than the header states");
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ pub(super) fn read<R: Read>(
         (last, rest) = (Some(key), after);
     }
     if !rest.is_empty() {
-        return invalid("body", "has more keys than the header says");
+        return invalid("body", "has more keys than the header states");
     }
     let mut rest = bytes.as_slice();
     let keys = std::iter::from_fn(|| {

@@ -102,8 +102,8 @@ fn case_10_item_counts_close_to_overflow_are_refused() {
             let forged = with(&whole, forge::ITEMS, &u64::to_le_bytes(items));
             assert_eq!(refused(&forged), "items");
         }
-        let most = with(&whole, forge::ITEMS, &u64::to_le_bytes((1 << 63) - 1));
-        let set = read(&most).unwrap().set.into_membership();
+        let max = with(&whole, forge::ITEMS, &u64::to_le_bytes((1 << 63) - 1));
+        let set = read(&max).unwrap().set.into_membership();
         set.insert(b"one more");
         assert_eq!(set.stats().items, 1 << 63);
     }
