@@ -2,77 +2,77 @@
 //!
 //! # Structure
 //!
-//! The upper 48 bits of an id number its *chunk*, the lower 16 are its *position* there. Ids live in
-//! one of three places:
+//! The upper 48 bits of an id are the number of its *chunk*, the lower 16 its *position* in the
+//! chunk. An id is stored in one of three structures:
 //!
-//! - a **page**, for chunks with more than 4,096 ids: 8 KiB, one bit a position, atomic;
-//! - an **array**, for chunks with fewer: sorted positions of 16 bits. The arrays of all chunks
-//!   share one allocation;
-//! - the **overlay**: a small hash table of ids that came since the arrays were made.
+//! - a **page**, for chunks with more than 4,096 ids: 8 KiB, one atomic bit per position;
+//! - an **array**, for chunks with fewer: sorted 16-bit positions. The arrays of all chunks share
+//!   one allocation;
+//! - the **overlay**: a small hash table of the ids inserted since the arrays were built.
 //!
-//! Pages and arrays, found through a directory of the chunks, make the *base*. A base and its
-//! overlay are one *state*, and the state is published by one pointer.
+//! Pages and arrays, indexed by a directory of the chunks, form the *base*. A base and its overlay
+//! form a *state*, which is published through one pointer.
 //!
 //! # Why no id is lost
 //!
-//! - *Readers* load the pointer once and look into that state. They wait for nobody.
-//! - *An insert into a page* sets the bit in place, without a lock. Every later base has the very
-//!   same page, so it doesn't matter whether the state in hand is still the published one.
-//! - *Every other insert* waits for its turn (a mutex), loads the state again, and puts the id into
-//!   the overlay of the published state, which nobody can replace during the turn. If the overlay
-//!   is full, the writer publishes a state with room first: a larger overlay, or a new base that
-//!   has taken the overlay in and an empty overlay, *both with one store*. No reader can see the
+//! - *Readers* load the pointer once and search that state. They never wait.
+//! - *An insert into a page* sets the bit in place, without a lock. Every later base shares the
+//!   same page, so it doesn't matter whether the state has been replaced meanwhile.
+//! - *Every other insert* takes the write lock, loads the state again, and puts the id into the
+//!   overlay of the published state, which can't be replaced while the lock is held. If the overlay
+//!   is full, the writer first publishes a state with a larger overlay, or with a new base that
+//!   includes the overlay's ids and an empty overlay, *both in one store*. No reader can see the
 //!   new overlay with the old base.
-//! - *A page comes into being* only in such a merge, complete before it is published. Whoever still
-//!   sees the array waits for a turn, and then finds the page.
+//! - *A page is created* only by such a merge, and is complete before it is published. A writer
+//!   that still sees the array takes the write lock and then finds the page.
 //!
-//! So once an insert has returned, the id is in the published state and in all later ones. A reader
-//! that holds an older state began before the insert returned, and may answer either way.
+//! Once an insert has returned, the id is therefore in the published state and in all later ones. A
+//! reader that holds an older state began before the insert returned; both answers are correct for
+//! it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use crate::membership::Stats;
-use crate::tally::Tally;
+use crate::striped_counter::StripedCounter;
 
 mod base;
 mod directory;
 mod overlay;
 mod page;
+pub(crate) mod snapshot_view;
 mod state;
-pub(crate) mod stored;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod traits;
 
-use base::{Base, Builder, MAX_IN_ARRAY};
-use page::PAGE_BITS;
+use base::{Base, BaseBuilder};
 use state::State;
 
-/// An exact set of integers of up to 64 bits: no absent id passes, and dense ids take little more
-/// than a bit each.
+/// An exact set of integers of up to 64 bits: no false positives, and little more than one bit for
+/// each dense id.
 ///
-/// Ids are `u64`. A signed id is the `u64` of the same bits (`id as u64` of an `i64`), which is also
-/// what the canonical bytes of a [`Key`](crate::Key) say: eight of them, little-endian. Negative ids
-/// are as cheap as others.
+/// Ids are `u64`. A signed id is the `u64` with the same bits (`id as u64` for an `i64`), as in the
+/// canonical bytes of a [`Key`](crate::Key): eight bytes, little-endian. Negative ids take no more
+/// memory than others.
 ///
-/// All operations take `&self`, from any number of threads. Reads never wait. Inserts into dense
-/// stretches don't either; the others wait for one another, mostly for less than a microsecond,
-/// but for some milliseconds a million sparse ids whenever those have grown by a sixteenth and new
-/// ones are sorted in. There is no removal.
+/// All operations take `&self`, from any number of threads. Reads never wait, nor do inserts into
+/// dense ranges. Other inserts wait for one another: usually less than a microsecond, and some
+/// milliseconds per million sparse ids each time the sparse ids have grown by a sixteenth and the
+/// new ones are sorted in. Keys can't be removed.
 ///
-/// *Promise.* A [`contains`](Bitmap::contains) that happens after an [`insert`](Bitmap::insert) of
-/// the same key returned is `true`, always; of an integer that nobody inserted it is `false`.
+/// *Guarantees.* A [`contains`](Bitmap::contains) that happens after an [`insert`](Bitmap::insert)
+/// of the same key returned is always `true`. For an integer that was never inserted it is `false`.
 ///
-/// *Foreign keys.* Keys that are not eight bytes are no integers, and the set can't hold them.
-/// Rather than ever deny one, it says `true` to all of them once one was inserted. Integers are
-/// not affected.
+/// *Non-integer keys.* A key that doesn't have eight bytes is not an integer, and the set can't
+/// store it. After one such key was inserted, [`contains`](Bitmap::contains) is `true` for all of
+/// them, so that no inserted key is ever reported absent. Integers are not affected.
 ///
 /// # Memory
 ///
-/// Bits an id, once compact:
+/// Bits per id after [`compact`](Bitmap::compact):
 ///
 /// | ids | bits |
 /// |---|---|
@@ -83,12 +83,14 @@ use state::State;
 /// | one in 262,144 | 272 |
 /// | farther apart | 144 |
 ///
-/// Ids that are still to be sorted in take 16 to 64 *bytes* each. They are at most 1,024, or a
-/// sixteenth of the sparse ids; [`compact`](Bitmap::compact) sorts them in at once, and a warm-up
-/// should end with it. While new ids are sorted in, the sparse part of the set is in memory twice.
+/// Ids in the overlay, which are not sorted in yet, take 16 to 64 *bytes* each. There are at most
+/// 1,024 of them, or a sixteenth of the sparse ids if that is more. [`compact`](Bitmap::compact)
+/// sorts them in; call it after filling the set. While ids are sorted in, the sparse part of the
+/// set is in memory twice.
 ///
-/// Ids of the last three rows are better kept elsewhere: a look-up of the last is a binary search
-/// through all of them, and a [`BloomFilter`](crate::BloomFilter) takes a tenth of the memory.
+/// For distributions like the last three rows a [`BloomFilter`](crate::BloomFilter) is the better
+/// choice: it takes a tenth of the memory, and a lookup among ids farther apart is a binary search
+/// over all of them.
 ///
 /// ```
 /// use bloomgate_filter::{Bitmap, Key};
@@ -106,28 +108,28 @@ use state::State;
 /// ```
 pub struct Bitmap {
     state: ArcSwap<State>,
-    /// Held by whoever changes anything but bits of pages. Readers know nothing of it.
+    /// Held for every change except setting bits of pages. Readers never take it.
     writer: Mutex<()>,
-    /// Whether a key was inserted that is no integer.
-    foreign: AtomicBool,
-    inserts: Tally,
-    /// Those of them that were new ids.
-    distinct: Tally,
+    /// Whether a key that is not an integer was inserted.
+    has_non_integer: AtomicBool,
+    inserts: StripedCounter,
+    /// The inserts that added a new id.
+    distinct: StripedCounter,
 }
 
 impl Bitmap {
-    /// An empty set. Allocates next to nothing.
+    /// An empty set. Allocates about 4 KiB, for counters.
     pub fn new() -> Self {
-        Self::of(Builder::default().finish(), 0, 0, false)
+        Self::from_base(BaseBuilder::default().finish(), 0, 0, false)
     }
 
-    fn of(base: Base, ids: u64, inserts: u64, foreign: bool) -> Self {
+    fn from_base(base: Base, ids: u64, inserts: u64, non_integer_keys: bool) -> Self {
         Self {
             state: ArcSwap::from_pointee(State::new(base)),
             writer: Mutex::new(()),
-            foreign: AtomicBool::new(foreign),
-            inserts: Tally::starting_at(inserts),
-            distinct: Tally::starting_at(ids),
+            has_non_integer: AtomicBool::new(non_integer_keys),
+            inserts: StripedCounter::starting_at(inserts),
+            distinct: StripedCounter::starting_at(ids),
         }
     }
 
@@ -138,8 +140,8 @@ impl Bitmap {
         self.state.load().contains(id)
     }
 
-    /// Adds `id`. `true` if it was not in the set before: of several threads that add the same id
-    /// at once, exactly one is told so.
+    /// Adds `id`. `true` if it was not in the set before; if several threads add the same id
+    /// concurrently, in exactly one of them.
     #[inline]
     pub fn insert_id(&self, id: u64) -> bool {
         let new = self.add(id);
@@ -147,39 +149,39 @@ impl Bitmap {
         new
     }
 
-    /// Whether `key`, given as canonical bytes, is in the set; for a key that is no integer,
+    /// Whether `key`, given as canonical bytes, is in the set; for a key that is not an integer,
     /// whether any such key was inserted. Never waits and does not allocate.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
         match id_of(key) {
             Some(id) => self.contains_id(id),
-            None => self.has_foreign_keys(),
+            None => self.has_non_integer_keys(),
         }
     }
 
-    /// Adds `key`, given as canonical bytes. `true` if that changed anything: an integer was not in
-    /// the set before, or this is the first key that is no integer.
+    /// Adds `key`, given as canonical bytes. `true` if the set changed: the integer was not in it
+    /// before, or this is the first key that is not an integer.
     #[inline]
     pub fn insert(&self, key: &[u8]) -> bool {
         match id_of(key) {
             Some(id) => self.insert_id(id),
             None => {
                 self.count(1, 0);
-                self.add_foreign()
+                self.add_non_integer()
             }
         }
     }
 
-    /// [`contains`](Bitmap::contains) for each of `keys`: `answers` is emptied and then holds one
-    /// answer a key, in their order.
+    /// [`contains`](Bitmap::contains) for each of `keys`. Replaces the contents of `answers` with
+    /// one answer per key, in their order.
     pub fn contains_many<K: AsRef<[u8]>>(&self, keys: &[K], answers: &mut Vec<bool>) {
-        // One state for all: an id that came before this call is in it.
+        // One state serves the whole call: it has every id inserted before the call.
         let state = self.state.load();
         answers.clear();
         answers.extend(keys.iter().map(|key| match id_of(key.as_ref()) {
             Some(id) => state.contains(id),
-            None => self.has_foreign_keys(),
+            None => self.has_non_integer_keys(),
         }));
     }
 
@@ -189,35 +191,36 @@ impl Bitmap {
         for key in keys {
             match id_of(key.as_ref()) {
                 Some(id) => new += u64::from(self.add(id)),
-                None => _ = self.add_foreign(),
+                None => _ = self.add_non_integer(),
             }
         }
         self.count(keys.len() as u64, new);
     }
 
-    /// Adds every key of `other`. Both sets can be read and written meanwhile, but keys that enter
-    /// `other` after the call began may be left out.
+    /// Adds every key of `other`. Both sets can be read and written during the call; keys inserted
+    /// into `other` after it began may be left out.
     ///
-    /// Each id that is new counts as one insert. Other inserts of sparse ids wait; the time is that
-    /// of copying the sparse part of this set twice, and of reading the whole of `other`.
+    /// Each new id counts as one insert. Other inserts of sparse ids wait until the call ends.
+    /// Costs two copies of the sparse part of this set, and a pass over `other`.
     pub fn merge(&self, other: &Bitmap) {
-        // Loaded before the turn: a bitmap can be merged into itself, and two into each other.
+        // Loaded before the lock is taken: a bitmap can be merged into itself, and two bitmaps into
+        // each other concurrently, without a deadlock.
         let theirs = other.state.load_full();
-        if other.has_foreign_keys() {
-            self.add_foreign();
+        if other.has_non_integer_keys() {
+            self.add_non_integer();
         }
-        let _turn = self.turn();
+        let _lock = self.write_lock();
         let (state, new) = self.state.load().union(&theirs);
         self.state.store(Arc::new(state));
         self.count(new, new);
     }
 
-    /// Sorts in all ids that wait for it, so that memory is smallest and look-ups are quickest.
+    /// Sorts all ids of the overlay into the base, which minimises memory and lookup time.
     ///
-    /// Worth calling once after filling the set. Other inserts of sparse ids wait meanwhile, some
-    /// milliseconds for a million sparse ids.
+    /// Call it once after filling the set. Other inserts of sparse ids wait until it ends: some
+    /// milliseconds per million sparse ids.
     pub fn compact(&self) {
-        let _turn = self.turn();
+        let _lock = self.write_lock();
         self.publish_compacted();
     }
 
@@ -228,76 +231,19 @@ impl Bitmap {
         }
     }
 
-    /// The number of ids.
-    pub fn len(&self) -> u64 {
-        self.distinct.total()
-    }
-
-    /// Whether the set is empty: there is neither an id nor was a key inserted that is no integer.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0 && !self.has_foreign_keys()
-    }
-
-    /// Bytes of memory on the heap, as asked of the allocator, without those of the counters, which
-    /// are always 4 KiB; constant time.
-    pub fn bytes(&self) -> u64 {
-        self.state.load().bytes()
-    }
-
-    /// Bytes that `ids` dense ids will take once compact, to within a percent: for planning.
-    ///
-    /// Constant time.
-    pub fn planned_bytes(ids: u64) -> u128 {
-        /// The directory's share of a chunk.
-        const CHUNK: u128 = 40;
-        /// What an empty set takes.
-        const EMPTY: u128 = 128;
-        const PAGE: u128 = PAGE_BITS as u128 / 8;
-        let (whole, rest) = (u128::from(ids >> 16), u128::from(ids & 0xffff));
-        let rest_bytes = if rest > MAX_IN_ARRAY as u128 { PAGE } else { 2 * rest };
-        let chunks = whole + u128::from(rest > 0);
-        EMPTY + whole * PAGE + rest_bytes + chunks * CHUNK
-    }
-
-    /// The figures of the set; constant time.
-    ///
-    /// `distinct` counts ids. The rates are 0 because they are those of integers. `fill_ratio` is
-    /// the share of places that are taken, where a page has 65,536 places and an array as many as it
-    /// has ids.
-    pub fn stats(&self) -> Stats {
-        let (items, distinct) = (self.inserts.total(), self.distinct.total());
-        let state = self.state.load();
-        // The counters can be ahead of the state by some inserts.
-        let fill_ratio = (distinct as f64 / state.places().max(1) as f64).min(1.0);
-        Stats {
-            items,
-            distinct: Some(distinct),
-            capacity: None,
-            bytes: state.bytes(),
-            hashes: 0,
-            fill_ratio,
-            expected_false_positive_rate: 0.0,
-            current_false_positive_rate: 0.0,
-        }
-    }
-
-    /// Whether a key was inserted that is no integer, so that all such keys are held present.
-    pub fn has_foreign_keys(&self) -> bool {
-        self.foreign.load(Ordering::Acquire)
-    }
-
     #[inline]
     fn add(&self, id: u64) -> bool {
         let added = self.state.load().insert_in_place(id);
-        added.unwrap_or_else(|| self.add_in_turn(id))
+        added.unwrap_or_else(|| self.add_under_lock(id))
     }
 
-    /// Adds `id` when the writer's turn has come; whether it was new.
+    /// Adds `id` under the write lock; whether it was new.
     #[cold]
-    fn add_in_turn(&self, id: u64) -> bool {
-        let _turn = self.turn();
+    fn add_under_lock(&self, id: u64) -> bool {
+        let _lock = self.write_lock();
         loop {
-            // Loaded within the turn: this is the newest state, and nobody can replace it.
+            // Loaded under the lock: this is the published state, and no other writer can replace
+            // it.
             let state = self.state.load();
             if let Some(new) = state.insert_in_place(id) {
                 return new;
@@ -305,32 +251,33 @@ impl Bitmap {
             if state.insert_into_overlay(id) {
                 return true;
             }
-            // Now there is room for it, or its chunk has become a page.
-            self.state.store(Arc::new(state.with_room()));
+            // The next state has a free slot, or the chunk of `id` is a page in it.
+            self.state.store(Arc::new(state.with_free_slot()));
         }
     }
 
-    fn add_foreign(&self) -> bool {
-        !self.foreign.swap(true, Ordering::AcqRel)
+    fn add_non_integer(&self) -> bool {
+        !self.has_non_integer.swap(true, Ordering::AcqRel)
     }
 
-    /// Publishes a state without overlay and hands it back. Only for the writer whose turn it is.
+    /// Publishes a state with an empty overlay, and returns it. The caller must hold the write
+    /// lock.
     fn publish_compacted(&self) -> Arc<State> {
         let state = Arc::new(self.state.load().compacted());
         self.state.store(Arc::clone(&state));
         state
     }
 
-    /// Waits until no other writer is at work.
+    /// Takes the write lock.
     ///
-    /// A writer that panicked leaves nothing half done: whatever readers see was published by one
-    /// write to a word, a slot or the pointer.
-    fn turn(&self) -> MutexGuard<'_, ()> {
+    /// A poisoned lock is safe to use: every change is published by one write to a word, a slot or
+    /// the pointer, so a writer that panicked leaves no partial change.
+    fn write_lock(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The id that `key` is, or `None` if it isn't eight bytes.
+/// The id encoded by `key`, or `None` if it doesn't have eight bytes.
 #[inline]
 fn id_of(key: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(key.try_into().ok()?))

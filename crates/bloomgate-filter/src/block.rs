@@ -1,17 +1,17 @@
-//! One cache line of bits, shared by threads that set them and threads that look.
+//! A Bloom filter block: one cache line of bits that threads share.
 
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::layout::{BLOCK_BYTES, WORDS, picks};
+use crate::layout::{BLOCK_BYTES, WORDS, word_masks};
 
 #[cfg(test)]
 mod tests;
 
 /// A word of bits that threads share.
 ///
-/// There is one in service, [`AtomicU64`]. The trait is there for a model checker's word, so that
-/// what it explores is the code below and not a copy of it.
+/// The crate uses [`AtomicU64`]. The trait exists so that the model checker in the tests can
+/// substitute its own atomic and explore the code below instead of a copy of it.
 pub(crate) trait Word {
     /// The bits that are set.
     fn load(&self, order: Ordering) -> u64;
@@ -28,42 +28,43 @@ impl Word for AtomicU64 {
 
     #[inline]
     fn set(&self, mask: u64, order: Ordering) {
-        // What was there before is not asked for: that would turn one `lock or` into a loop around
-        // a compare-and-exchange.
+        // The previous value is ignored: using it would turn one `lock or` into a loop around a
+        // compare-and-exchange.
         self.fetch_or(mask, order);
     }
 }
 
-/// 512 bits. Aligned so that they are one line of the cache, and never two.
+/// 512 bits, aligned so that they never span two cache lines.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct Block<W = AtomicU64>(pub(crate) [W; WORDS]);
 
 impl<W: Word> Block<W> {
-    /// Sets the bits of a key, given as the `bits` of its hash. `true` if one of them was found 0.
+    /// Sets the bits of a key, given as the `bits` of its hash. `true` if at least one of them was
+    /// 0.
     #[inline]
     pub(crate) fn insert(&self, bits: u64) -> bool {
-        // All loads before the first write: a locked instruction holds up the loads that follow it.
+        // All loads come before the first write: a locked instruction delays the loads after it.
         let mut missing = 0;
-        for (word, mask) in picks(bits) {
+        for (word, mask) in word_masks(bits) {
             missing |= mask & !self.0[word].load(Ordering::Relaxed);
         }
         self.set(bits);
         missing != 0
     }
 
-    /// Sets the bits of a key without a look at what was there.
+    /// Sets the bits of a key without reading their previous values.
     #[inline]
     pub(crate) fn set(&self, bits: u64) {
-        for (word, mask) in picks(bits) {
-            // An atomic or cannot lose bits that another thread sets in the same word.
+        for (word, mask) in word_masks(bits) {
+            // An atomic OR cannot lose bits that another thread sets in the same word.
             //
-            // What is promised: a look that happens after this insert returned finds its bits.
-            // Coherence of each single atomic gives that already. Release here and acquire in
-            // `contains` add that whoever finds a key also sees what was done before it was
-            // inserted. They cost nothing on x86 and next to nothing elsewhere. There is no order
-            // among inserts of different threads, and an insert that is still running may be seen
-            // in part, which reads as "not yet".
+            // Guarantee: a lookup that happens after this insert returned finds its bits. The
+            // coherence of each single atomic suffices for that. Release here and acquire in
+            // `contains` add that a thread which finds a key also sees the writes made before the
+            // insert. They cost nothing on x86 and next to nothing elsewhere. Inserts of different
+            // threads are unordered, and a running insert may be seen in part, which reads as
+            // absent.
             self.0[word].set(mask, Ordering::Release);
         }
     }
@@ -72,9 +73,9 @@ impl<W: Word> Block<W> {
     #[inline]
     pub(crate) fn contains(&self, bits: u64) -> bool {
         let mut missing = 0;
-        for (word, mask) in picks(bits) {
-            // All four words are always read: they share a cache line, and a branch that leaves
-            // early would be mispredicted more often than it saved anything.
+        for (word, mask) in word_masks(bits) {
+            // All four words are always read: they share a cache line, and the mispredictions of an
+            // early exit would cost more than it saves.
             missing |= mask & !self.0[word].load(Ordering::Acquire);
         }
         missing == 0
@@ -94,14 +95,14 @@ impl<W: Word> Block<W> {
 }
 
 impl Block {
-    /// The block that was stored as `bytes`: its words in order, little-endian.
+    /// The block stored as `bytes`: its words in order, little-endian.
     #[inline]
     pub(crate) fn from_le_bytes(bytes: &[u8; BLOCK_BYTES as usize]) -> Self {
         let (words, _) = bytes.as_chunks();
         Self(array::from_fn(|at| AtomicU64::new(u64::from_le_bytes(words[at]))))
     }
 
-    /// The block as it is stored, each word read at the moment it is copied.
+    /// The stored form of the block. Each word is read once, when it is copied.
     #[inline]
     pub(crate) fn to_le_bytes(&self) -> [u8; BLOCK_BYTES as usize] {
         let mut bytes = [0; BLOCK_BYTES as usize];

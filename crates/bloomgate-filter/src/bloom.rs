@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::alloc::try_vec_with_capacity;
 use crate::block::Block;
 use crate::error::Error;
 use crate::hash::{KeyHash, KeyedHasher};
@@ -9,31 +10,34 @@ use crate::layout::{BITS_PER_KEY, BLOCK_BITS, block_index};
 use crate::membership::{Family, Membership, Stats};
 use crate::platform::prefetch::prefetch;
 use crate::platform::probe::Probe;
-use crate::room::room_for;
 use crate::sizing::BloomParams;
-use crate::tally::Tally;
+use crate::striped_counter::StripedCounter;
 
 mod batch;
 #[cfg(test)]
 mod tests;
 
-/// A Bloom filter whose every key lives in one cache line.
+/// A Bloom filter that sets all bits of a key in one cache line.
 ///
 /// Lookups and inserts take `&self`, from any number of threads, without locks. A lookup fetches
-/// one line of memory and has no branch that depends on what it finds. There is no removal: a
-/// filter leaves when a newer one replaces it.
+/// one cache line and has no data-dependent branch. Keys can't be removed; build a new filter to
+/// drop stale ones.
 ///
-/// *Promise.* A [`contains`](BloomFilter::contains) that happens after an
-/// [`insert`](BloomFilter::insert) of the same key returned is `true`, always. An absent key passes
-/// at the rate of the [`BloomParams`], as long as no more items are in than were planned. An overfull
-/// filter still holds the first half of the promise; [`stats`](BloomFilter::stats) tells how far
-/// the second has slipped.
+/// *Guarantees.* A [`contains`](BloomFilter::contains) that happens after an
+/// [`insert`](BloomFilter::insert) of the same key returned is always `true`. An absent key passes
+/// at the false-positive rate of the [`BloomParams`] as long as the filter holds no more keys than
+/// it was sized for. The first guarantee also holds for an overfull filter;
+/// [`stats`](BloomFilter::stats) gives its current false-positive rate.
 ///
 /// ```
-/// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let filter = BloomFilter::new(BloomParams::new(10_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret, &[7; 16]);
+/// let params = BloomParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
+/// let filter = BloomFilter::new(params, hasher)?;
 /// filter.insert(b"present");
 /// assert!(filter.contains(b"present"));
 /// assert_eq!(filter.stats().items, 1);
@@ -43,66 +47,66 @@ pub struct BloomFilter {
     blocks: Box<[Block]>,
     hasher: KeyedHasher,
     probe: Probe,
-    plan: BloomParams,
-    inserts: Tally,
+    params: BloomParams,
+    inserts: StripedCounter,
 }
 
-/// Blocks that [`BloomFilter::stats`] looks at, at most: 4 MiB.
-const SAMPLE: usize = 65_536;
+/// The most blocks that [`BloomFilter::stats`] reads: 4 MiB.
+const MAX_SAMPLED_BLOCKS: usize = 65_536;
 
 impl BloomFilter {
-    /// An empty filter of the size of `plan`, hashing with `hasher`.
+    /// An empty filter of the size of `params` that hashes with `hasher`.
     ///
-    /// Allocates `plan.bytes()` at once and writes zeros to all of it. Some operating systems grant
-    /// more memory than they have and only fail when it is written to; where that matters, compare
-    /// `plan.bytes()` with a limit of your own first.
+    /// Allocates `params.bytes()` at once and writes zeros to all of it. An operating system that
+    /// overcommits memory may grant the allocation and terminate the process when it writes to it;
+    /// where that matters, compare `params.bytes()` with a limit first.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] if the allocator refuses.
-    pub fn new(plan: BloomParams, hasher: KeyedHasher) -> Result<Self, Error> {
-        let mut blocks = room_for(plan.blocks(), plan.bytes())?;
-        blocks.resize_with(plan.blocks() as usize, Block::default);
+    pub fn new(params: BloomParams, hasher: KeyedHasher) -> Result<Self, Error> {
+        let mut blocks = try_vec_with_capacity(params.blocks(), params.bytes())?;
+        blocks.resize_with(params.blocks() as usize, Block::default);
         Ok(Self {
             blocks: blocks.into_boxed_slice(),
             hasher,
             probe: Probe::detect(),
-            plan,
-            inserts: Tally::starting_at(0),
+            params,
+            inserts: StripedCounter::starting_at(0),
         })
     }
 
-    /// The filter that was stored as `blocks` after `inserts` inserts.
+    /// The filter stored as `blocks` after `inserts` inserts.
     ///
-    /// `None` unless there are exactly the blocks that `plan` needs.
+    /// `None` unless the number of blocks is that of `params`.
     pub(crate) fn from_blocks(
-        plan: BloomParams,
+        params: BloomParams,
         hasher: KeyedHasher,
         inserts: u64,
         blocks: Vec<Block>,
     ) -> Option<Self> {
-        (blocks.len() as u64 == plan.blocks()).then(|| Self {
+        (blocks.len() as u64 == params.blocks()).then(|| Self {
             blocks: blocks.into_boxed_slice(),
             hasher,
             probe: Probe::detect(),
-            plan,
-            inserts: Tally::starting_at(inserts),
+            params,
+            inserts: StripedCounter::starting_at(inserts),
         })
     }
 
     /// The blocks of the filter.
     ///
-    /// While others insert, what is copied of them holds every key whose insert had returned before
-    /// the first word was read, and perhaps parts of later ones.
+    /// A copy made during inserts holds every key whose insert returned before the first word was
+    /// read, and possibly parts of later ones.
     pub(crate) fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Adds `key`, given as canonical bytes. `true` if that set a bit which was 0.
+    /// Adds `key`, given as canonical bytes. `true` if at least one of its bits was 0.
     ///
-    /// The answer is advice, no more. `false` may be said of a key that was never added (all its
-    /// bits were set by others), and `true` to two threads that add the same key at once, each
-    /// found some of its bits unset. Does not allocate.
+    /// The result is advisory. It can be `false` for a key that was never added (other keys set all
+    /// of its bits), and `true` in two threads that add the same key concurrently. Does not
+    /// allocate.
     #[inline]
     pub fn insert(&self, key: &[u8]) -> bool {
         self.insert_hash(self.hash(key))
@@ -110,7 +114,7 @@ impl BloomFilter {
 
     /// Whether `key`, given as canonical bytes, may have been added; `false` is certain.
     ///
-    /// Does not allocate. Takes about the same time for present and for absent keys.
+    /// Does not allocate. Takes about the same time for present and absent keys.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
@@ -145,16 +149,16 @@ impl BloomFilter {
 
     /// Adds all keys of `other`.
     ///
-    /// Afterwards a key is in this filter if it was in either. Keys that are added to `other`
-    /// meanwhile may or may not come along. Costs a pass over both filters.
+    /// Afterwards this filter contains every key that either filter contained. Keys added to
+    /// `other` during the call may be left out. Costs a pass over both filters.
     ///
     /// # Errors
     ///
-    /// [`Error::Mismatch`] if the filters differ in size, in what they were planned for, or in their
-    /// hashers: bits of one would mean nothing in the other. This filter is then as it was.
+    /// [`Error::Mismatch`] if the filters differ in their parameters or their hashers: the bits of
+    /// one have no meaning in the other. This filter is then unchanged.
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
-        if self.plan != other.plan {
-            return Err(Error::Mismatch { field: "plan" });
+        if self.params != other.params {
+            return Err(Error::Mismatch { field: "params" });
         }
         if !self.hasher.same_as(&other.hasher) {
             return Err(Error::Mismatch { field: "hasher" });
@@ -166,47 +170,48 @@ impl BloomFilter {
         Ok(())
     }
 
-    /// The figures of the filter.
+    /// The statistics of the filter.
     ///
-    /// The fill ratio is counted: over the whole filter up to 65,536 blocks (4 MiB, two million keys
-    /// at a rate of 0.1 %), over as many blocks spread evenly beyond. They are always the same ones,
-    /// so the figures never fall. Sampling adds an error of less than a tenth of a percent to the
-    /// number of distinct items in a full filter. Costs at most 65,536 fetches from memory, which
-    /// is about a millisecond, and sums of bounded length.
+    /// The fill ratio is counted: over the whole filter up to 65,536 blocks (4 MiB, two million
+    /// keys at a false-positive rate of 0.1 %), in larger filters over that number of evenly spaced
+    /// blocks. The sample is fixed, so the fill ratio never decreases. Sampling adds an error of
+    /// less than 0.1 % to the number of distinct keys in a full filter. Costs at most 65,536 memory
+    /// accesses, which take about a millisecond, and sums of bounded length.
     pub fn stats(&self) -> Stats {
         let fill_ratio = self.fill_ratio();
-        let by_fill = self.plan.estimated_items(fill_ratio);
+        let by_fill = self.params.estimated_items(fill_ratio);
         let items = self.inserts.total();
         Stats {
             items,
-            // A few keys in a large filter are counted better than sampled.
+            // For few keys in a large filter the number of inserts is a better bound than the
+            // sample.
             distinct: by_fill.map(|estimate| estimate.min(items)),
-            capacity: Some(self.plan.items()),
-            bytes: self.plan.bytes(),
+            capacity: Some(self.params.items()),
+            bytes: self.params.bytes(),
             hashes: BITS_PER_KEY,
             fill_ratio,
-            expected_false_positive_rate: self.plan.expected_rate(self.plan.items()),
+            expected_false_positive_rate: self.params.expected_rate(self.params.items()),
             current_false_positive_rate: by_fill
-                .map_or(1.0, |items| self.plan.expected_rate(items)),
+                .map_or(1.0, |items| self.params.expected_rate(items)),
         }
     }
 
     fn fill_ratio(&self) -> f64 {
         let count = self.blocks.len();
-        let looked_at = count.min(SAMPLE);
-        let set_bits: u64 = (0..looked_at)
-            .map(|at| at as u128 * count as u128 / looked_at as u128)
+        let sampled = count.min(MAX_SAMPLED_BLOCKS);
+        let set_bits: u64 = (0..sampled)
+            .map(|at| at as u128 * count as u128 / sampled as u128)
             .map(|at| u64::from(self.blocks[at as usize].count_ones()))
             .sum();
-        set_bits as f64 / (looked_at as u64 * BLOCK_BITS) as f64
+        set_bits as f64 / (sampled as u64 * BLOCK_BITS) as f64
     }
 
-    /// The plan that gave the filter its size.
-    pub fn plan(&self) -> &BloomParams {
-        &self.plan
+    /// The parameters that the filter was sized by.
+    pub fn params(&self) -> &BloomParams {
+        &self.params
     }
 
-    /// The hasher that places keys in this filter.
+    /// The hasher of this filter.
     pub fn hasher(&self) -> &KeyedHasher {
         &self.hasher
     }
@@ -239,10 +244,10 @@ impl Membership for BloomFilter {
 }
 
 impl fmt::Debug for BloomFilter {
-    /// Size and figures; the bits and the key stay out of it.
+    /// Prints parameters and statistics, neither bits nor the hash key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BloomFilter")
-            .field("plan", &self.plan)
+            .field("params", &self.params)
             .field("hasher", &self.hasher)
             .field("stats", &self.stats())
             .finish_non_exhaustive()

@@ -1,12 +1,12 @@
-//! The classic Bloom filter, as textbooks describe it.
+//! The classic Bloom filter of the textbooks.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::alloc::try_vec_with_capacity;
 use crate::error::Error;
 use crate::hash::{KeyHash, KeyedHasher};
 use crate::membership::{Family, Membership, Stats};
-use crate::room::room_for;
 use crate::sizing::ClassicParams;
 
 mod positions;
@@ -15,28 +15,28 @@ mod tests;
 
 use positions::positions;
 
-/// The most words that [`ClassicBloom::stats`] looks at: 128 KiB, some tens of microseconds while
-/// they are in the processor's cache, about a millisecond from memory.
-const MAX_COUNTED: usize = 16_384;
+/// The most words that [`ClassicBloom::stats`] reads: 128 KiB, some tens of microseconds from the
+/// processor's cache, about a millisecond from memory.
+const MAX_SAMPLED_WORDS: usize = 16_384;
 
-/// The textbook Bloom filter: m bits, of which every key sets up to k anywhere.
+/// The textbook Bloom filter: m bits, of which a key sets up to k anywhere.
 ///
-/// It is here to compare with. It has the smallest size a Bloom filter can have for a rate, but
-/// nearly every bit of a lookup is another cache line. [`BloomFilter`](crate::BloomFilter) fetches
-/// one line and takes 5 % more memory at a rate of 1 %, 9 % at 0.1 %, 81 % at one in a million.
-/// Lookups and inserts take `&self`, from any number of threads, without locks. There is no
-/// removal.
+/// It is included for comparison. It needs the least memory of all Bloom filters for a
+/// false-positive rate, but nearly every bit of a lookup is another cache line.
+/// [`BloomFilter`](crate::BloomFilter) fetches one line and takes 5 % more memory at a rate of 1 %,
+/// 9 % at 0.1 %, 81 % at one in a million. Lookups and inserts take `&self`, from any number of
+/// threads, without locks. Keys can't be removed.
 ///
-/// *Promise.* A [`contains`](ClassicBloom::contains) that happens after an
-/// [`insert`](ClassicBloom::insert) of the same key returned is `true`, always. An absent key
-/// passes at the [`expected_rate`](ClassicParams::expected_rate) of the plan.
+/// *Guarantees.* A [`contains`](ClassicBloom::contains) that happens after an
+/// [`insert`](ClassicBloom::insert) of the same key returned is always `true`. An absent key passes
+/// at the [`expected_rate`](ClassicParams::expected_rate) of the parameters.
 ///
 /// # The bits of a key
 ///
-/// They are part of every stored filter and never change. From a hash whose 64-bit halves are `a`
-/// and `b`, which are those that give [`HashAlgorithm`](crate::HashAlgorithm)'s block and bits, the k positions
-/// p₀, p₁ … among m bits are, with all sums and products modulo 2^64 except where a product is
-/// shifted:
+/// The positions are part of every stored filter and never change. Let `a` and `b` be the 64-bit
+/// halves of the hash: those that [`HashAlgorithm`](crate::HashAlgorithm) calls the block and the
+/// bits. The k positions p₀, p₁ … among m bits are as follows; sums and products are modulo 2^64
+/// except where a product is shifted:
 ///
 /// ```text
 /// xᵢ = mix(a + i · (b | 1))                    i = 0 … k − 1
@@ -47,79 +47,83 @@ const MAX_COUNTED: usize = 16_384;
 /// p₁ = (x₁ · (m − 1)) >> 64, plus 1 if that is p₀ or more
 /// ```
 ///
-/// The xᵢ are what the generator SplitMix64 puts out (Steele, Lea and Flood, "Fast splittable
-/// pseudorandom number generators", 2014; the constants are Stafford's variant 13) from a seed and
-/// an increment that are the key's own. The usual "double hashing", pᵢ = a + i · b modulo m, is
-/// cheaper, but its positions hang together: two keys that agree in the first two agree in all,
-/// which sets a floor to the rate, and some steps return to the first position at once. p₁ is
-/// chosen among the bits that p₀ left, so that a key sets at least two bits if k is at least 2.
-/// Position p is bit p mod 64, counted from the least significant, of word p / 64.
+/// The xᵢ are the outputs of the generator SplitMix64 (Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", 2014; the constants are Stafford's variant 13) with a seed and
+/// an increment taken from the key's hash. The usual double hashing, pᵢ = a + i · b modulo m, is
+/// cheaper, but its positions are dependent: two keys that agree in the first two positions agree
+/// in all, which bounds the false-positive rate from below, and some increments repeat the first
+/// position. p₁ is chosen among the bits other than p₀, so that a key sets at least two bits if k
+/// is at least 2. Position p is bit p mod 64, counted from the least significant, of word p / 64.
 ///
 /// ```
-/// use bloomgate_filter::{ClassicBloom, ClassicParams, HashAlgorithm, KeyedHasher, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     ClassicBloom, ClassicParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let filter = ClassicBloom::new(ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret, &[7; 16]);
+/// let params = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
+/// let filter = ClassicBloom::new(params, hasher)?;
 /// filter.insert(b"present");
 /// assert!(filter.contains(b"present"));
 /// assert_eq!(filter.stats().hashes, 10);
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 pub struct ClassicBloom {
-    /// As many as the plan's bits need. The spare bits of the last one are always 0.
+    /// As many as the bits need. The spare bits of the last one are always 0.
     words: Box<[AtomicU64]>,
     hasher: KeyedHasher,
-    plan: ClassicParams,
+    params: ClassicParams,
     inserts: AtomicU64,
 }
 
 impl ClassicBloom {
-    /// An empty filter of the size of `plan`, hashing with `hasher`.
+    /// An empty filter of the size of `params` that hashes with `hasher`.
     ///
-    /// Allocates `plan.bytes()` at once and writes zeros to all of it. Some operating systems grant
-    /// more memory than they have and only fail when it is written to; where that matters, compare
-    /// `plan.bytes()` with a limit of your own first.
+    /// Allocates `params.bytes()` at once and writes zeros to all of it. An operating system that
+    /// overcommits memory may grant the allocation and terminate the process when it writes to it;
+    /// where that matters, compare `params.bytes()` with a limit first.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] if the allocator refuses.
-    pub fn new(plan: ClassicParams, hasher: KeyedHasher) -> Result<Self, Error> {
-        let mut words = room_for(plan.words(), plan.bytes())?;
-        words.resize_with(plan.words() as usize, AtomicU64::default);
-        Ok(Self { words: words.into_boxed_slice(), hasher, plan, inserts: AtomicU64::new(0) })
+    pub fn new(params: ClassicParams, hasher: KeyedHasher) -> Result<Self, Error> {
+        let mut words = try_vec_with_capacity(params.words(), params.bytes())?;
+        words.resize_with(params.words() as usize, AtomicU64::default);
+        Ok(Self { words: words.into_boxed_slice(), hasher, params, inserts: AtomicU64::new(0) })
     }
 
-    /// The filter that was stored as `words` after `inserts` inserts.
+    /// The filter stored as `words` after `inserts` inserts.
     ///
-    /// `None` unless there are exactly the words that `plan` needs, with the spare bits of the last
-    /// one 0.
+    /// `None` unless the number of words is that of `params` and the spare bits of the last one are
+    /// 0.
     pub(crate) fn from_words(
-        plan: ClassicParams,
+        params: ClassicParams,
         hasher: KeyedHasher,
         inserts: u64,
         words: Vec<u64>,
     ) -> Option<Self> {
-        let spare = plan.bits().wrapping_neg() % 64;
+        let spare = params.bits().wrapping_neg() % 64;
         let last = *words.last()?;
-        if words.len() as u64 != plan.words() || u64::from(last.leading_zeros()) < spare {
+        if words.len() as u64 != params.words() || u64::from(last.leading_zeros()) < spare {
             return None;
         }
         let words = words.into_iter().map(AtomicU64::new).collect();
-        Some(Self { words, hasher, plan, inserts: AtomicU64::new(inserts) })
+        Some(Self { words, hasher, params, inserts: AtomicU64::new(inserts) })
     }
 
-    /// The words of the filter, each read at the moment it is asked for.
+    /// The words of the filter. Each is read when the iterator yields it.
     ///
-    /// While others insert, the copy holds every key whose insert had returned before the first
-    /// word was read, and perhaps parts of later ones.
+    /// A copy made during inserts holds every key whose insert returned before the first word was
+    /// read, and possibly parts of later ones.
     pub(crate) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
         self.words.iter().map(|word| word.load(Ordering::Acquire))
     }
 
-    /// Adds `key`, given as canonical bytes. `true` if that set a bit which was 0.
+    /// Adds `key`, given as canonical bytes. `true` if at least one of its bits was 0.
     ///
-    /// The answer is advice, no more: `false` may be said of a key that was never added, and
-    /// `true` to two threads that add the same key at once. Does not allocate.
+    /// The result is advisory: it can be `false` for a key that was never added, and `true` in two
+    /// threads that add the same key concurrently. Does not allocate.
     #[inline]
     pub fn insert(&self, key: &[u8]) -> bool {
         self.insert_hash(self.hash(key))
@@ -127,8 +131,8 @@ impl ClassicBloom {
 
     /// Whether `key`, given as canonical bytes, may have been added; `false` is certain.
     ///
-    /// Does not allocate. Stops at the first bit that is 0, so that absent keys are answered
-    /// sooner than present ones.
+    /// Does not allocate. Stops at the first bit that is 0, so absent keys take less time than
+    /// present ones.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
@@ -139,10 +143,10 @@ impl ClassicBloom {
     #[inline]
     pub fn insert_hash(&self, hash: KeyHash) -> bool {
         let mut is_new = false;
-        for (word, mask) in self.places(hash) {
-            // An atomic or cannot lose bits that another thread sets in the same word. Release
-            // here and acquire in `contains` let whoever finds a key also see what was done before
-            // it was inserted.
+        for (word, mask) in self.words_and_masks(hash) {
+            // An atomic OR cannot lose bits that another thread sets in the same word. With release
+            // here and acquire in `contains`, a thread that finds a key also sees the writes made
+            // before the insert.
             is_new |= word.fetch_or(mask, Ordering::Release) & mask == 0;
         }
         self.inserts.fetch_add(1, Ordering::Relaxed);
@@ -153,7 +157,7 @@ impl ClassicBloom {
     #[inline]
     #[must_use]
     pub fn contains_hash(&self, hash: KeyHash) -> bool {
-        self.places(hash).all(|(word, mask)| word.load(Ordering::Acquire) & mask != 0)
+        self.words_and_masks(hash).all(|(word, mask)| word.load(Ordering::Acquire) & mask != 0)
     }
 
     /// The hash of `key` under this filter's hasher.
@@ -162,17 +166,18 @@ impl ClassicBloom {
         self.hasher.hash(key)
     }
 
-    /// Adds all that is in `other`, as if every insert into it had been made here as well.
+    /// Adds all keys of `other`.
     ///
-    /// Costs one pass over both. Inserts that run in `other` meanwhile may or may not come along.
+    /// Afterwards this filter contains every key that either filter contained. Keys added to
+    /// `other` during the call may be left out. Costs a pass over both filters.
     ///
     /// # Errors
     ///
-    /// [`Error::Mismatch`] if the plans differ, or the algorithm, secret or nonce of the hashers;
-    /// `self` is then as it was.
+    /// [`Error::Mismatch`] if the filters differ in their parameters or their hashers: the bits of
+    /// one have no meaning in the other. This filter is then unchanged.
     pub fn merge(&self, other: &Self) -> Result<(), Error> {
-        if self.plan != other.plan {
-            return Err(Error::Mismatch { field: "plan" });
+        if self.params != other.params {
+            return Err(Error::Mismatch { field: "params" });
         }
         if !self.hasher.same_as(&other.hasher) {
             return Err(Error::Mismatch { field: "hasher" });
@@ -184,51 +189,51 @@ impl ClassicBloom {
         Ok(())
     }
 
-    /// The figures of the filter.
+    /// The statistics of the filter.
     ///
-    /// Bits are counted when they are asked for: all of them in filters of up to 2^20, in larger
-    /// ones those of a fixed sample of at least 8,192 words, spread evenly. A sample is off by some
-    /// thousandths of a half-full filter's items, and by more, relatively, in one that is almost
-    /// empty. Costs at most about a millisecond. The fill never goes down from call to call.
+    /// The fill ratio is counted: over all bits in filters of up to 2^20 bits, in larger filters
+    /// over a fixed sample of at least 8,192 evenly spaced words. The relative error of the sample
+    /// is a few thousandths in a half-full filter, and larger in an almost empty one. The sample is
+    /// fixed, so the fill ratio never decreases. Costs at most about a millisecond.
     pub fn stats(&self) -> Stats {
         let fill_ratio = self.fill_ratio();
         Stats {
             items: self.inserts.load(Ordering::Relaxed),
-            distinct: self.plan.estimated_items(fill_ratio),
-            capacity: Some(self.plan.items()),
-            bytes: self.plan.bytes(),
-            hashes: self.plan.hashes(),
+            distinct: self.params.estimated_items(fill_ratio),
+            capacity: Some(self.params.items()),
+            bytes: self.params.bytes(),
+            hashes: self.params.hashes(),
             fill_ratio,
-            expected_false_positive_rate: self.plan.expected_rate(self.plan.items()),
-            current_false_positive_rate: self.plan.rate_at_fill(fill_ratio),
+            expected_false_positive_rate: self.params.expected_rate(self.params.items()),
+            current_false_positive_rate: self.params.rate_at_fill(fill_ratio),
         }
     }
 
-    /// The plan that gave the filter its size.
-    pub fn plan(&self) -> &ClassicParams {
-        &self.plan
+    /// The parameters that the filter was sized by.
+    pub fn params(&self) -> &ClassicParams {
+        &self.params
     }
 
-    /// The hasher that places keys in this filter.
+    /// The hasher of this filter.
     pub fn hasher(&self) -> &KeyedHasher {
         &self.hasher
     }
 
-    /// The word and the bit in it of each position of `hash`.
-    fn places(&self, hash: KeyHash) -> impl Iterator<Item = (&AtomicU64, u64)> {
-        positions(hash, self.plan.bits(), self.plan.hashes())
+    /// The word of each position of `hash`, and the mask of its bit.
+    fn words_and_masks(&self, hash: KeyHash) -> impl Iterator<Item = (&AtomicU64, u64)> {
+        positions(hash, self.params.bits(), self.params.hashes())
             .map(|at| (&self.words[(at / 64) as usize], 1 << (at % 64)))
     }
 
-    /// The share of set bits among those that are counted.
+    /// The share of set bits in the sample.
     fn fill_ratio(&self) -> f64 {
-        // One word in `step`; because they are always the same, the share can only grow.
-        let step = self.words.len().div_ceil(MAX_COUNTED);
+        // Every `step`th word: the sample is fixed, so the share can only grow.
+        let step = self.words.len().div_ceil(MAX_SAMPLED_WORDS);
         let (mut set, mut counted) = (0, 0);
         for at in (0..self.words.len()).step_by(step) {
             set += u64::from(self.words[at].load(Ordering::Relaxed).count_ones());
-            // The last word has spare bits that no key can set.
-            counted += (self.plan.bits() - at as u64 * 64).min(64);
+            // The last word has spare bits that no key sets.
+            counted += (self.params.bits() - at as u64 * 64).min(64);
         }
         set as f64 / counted as f64
     }
@@ -253,10 +258,10 @@ impl Membership for ClassicBloom {
 }
 
 impl fmt::Debug for ClassicBloom {
-    /// Size and figures; the bits and the key stay out of it.
+    /// Prints parameters and statistics, neither bits nor the hash key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClassicBloom")
-            .field("plan", &self.plan)
+            .field("params", &self.params)
             .field("hasher", &self.hasher)
             .field("stats", &self.stats())
             .finish_non_exhaustive()

@@ -1,8 +1,8 @@
-//! What can go wrong when a filter is configured, stored or read back.
+//! The error type of the crate.
 
 use std::{fmt, io};
 
-/// Every error of this crate.
+/// An error of a constructor, of a merge or of a snapshot.
 ///
 /// ```
 /// use bloomgate_filter::{Error, FalsePositiveRate};
@@ -12,9 +12,9 @@ use std::{fmt, io};
 /// assert!(error.to_string().starts_with("false_positive_rate is 2: give a number between"));
 /// ```
 ///
-/// Each message names the field at fault and the way to put it right. No variant carries a secret
-/// or a part of one. All of them arise while filters are set up, put together, stored or read back:
-/// once one exists, `insert` and `contains` cannot fail.
+/// Each message names the invalid field and how to correct it. No variant contains a secret or a
+/// part of one. Errors occur only when sets are configured, merged, stored or loaded: `insert` and
+/// `contains` can't fail.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,35 +23,37 @@ pub enum Error {
         /// The value that was given.
         value: f64,
     },
-    /// The false-positive rate is legal but smaller than [`FalsePositiveRate::MIN`](crate::FalsePositiveRate::MIN).
+    /// The false-positive rate is smaller than
+    /// [`FalsePositiveRate::MIN`](crate::FalsePositiveRate::MIN).
     RateTooSmall {
         /// The value that was given.
         value: f64,
     },
-    /// With this many items, equal hashes alone would use up a tenth of the rate asked for.
+    /// With this many items, collisions of 64-bit hashes would contribute more than a tenth of the
+    /// false-positive rate.
     HashTooNarrow {
         /// The number of items that was given.
         items: u64,
-        /// The rate that was given.
-        rate: f64,
+        /// The false-positive rate that was given.
+        false_positive_rate: f64,
     },
-    /// The filter would be larger than one allocation may be on this target.
+    /// The filter exceeds the size limit of one allocation on this target.
     TooLarge {
         /// The number of items that was given.
         items: u64,
-        /// The rate that was given.
-        rate: f64,
-        /// The bytes such a filter needs.
+        /// The false-positive rate that was given.
+        false_positive_rate: f64,
+        /// The bytes that the filter needs.
         bytes: u128,
     },
     /// The allocator refused the memory of the filter.
     OutOfMemory {
-        /// The bytes that were asked for.
+        /// The bytes that were requested.
         bytes: u64,
     },
-    /// Two filters can't be merged: they differ in what gives their bits a meaning.
+    /// Two filters can't be merged, because they differ in their parameters or hashers.
     Mismatch {
-        /// What they differ in.
+        /// The difference: `params` or `hasher`.
         field: &'static str,
     },
     /// The secret is shorter than [`Secret::MIN_BYTES`](crate::Secret::MIN_BYTES).
@@ -61,31 +63,31 @@ pub enum Error {
     },
     /// The secret is not an even number of hexadecimal digits.
     SecretNotHex,
-    /// The environment variable that should hold the secret is unset or not UTF-8.
+    /// The environment variable of the secret is unset or not UTF-8.
     SecretNotInEnvironment {
         /// The name of the variable.
         variable: String,
     },
-    /// The operating system gave no random bytes for a new secret.
+    /// The operating system failed to provide random bytes for a new secret.
     NoRandomness {
-        /// What the operating system said.
+        /// The error message of the operating system.
         reason: String,
     },
-    /// The bytes are no snapshot: they don't begin with the mark of one.
+    /// The bytes are not a snapshot: they don't begin with its magic number.
     NotASnapshot,
-    /// The snapshot is of a version of the format that this build doesn't know.
+    /// The snapshot has a format version that this build doesn't support.
     SnapshotVersion {
         /// The version of the snapshot.
         version: u16,
     },
-    /// The snapshot is of a family of sets that this build doesn't know.
+    /// The snapshot has a family that this build doesn't support.
     SnapshotFamily {
         /// The [number](crate::Family::id) of the family.
         id: u8,
     },
-    /// The snapshot was made under a hash that this build doesn't know.
-    SnapshotHash {
-        /// The [number](crate::HashAlgorithm::id) of the hash.
+    /// The snapshot has a hash algorithm that this build doesn't support.
+    SnapshotHashAlgorithm {
+        /// The [number](crate::HashAlgorithm::id) of the algorithm.
         id: u8,
     },
     /// The checksum of the snapshot's header is wrong.
@@ -94,28 +96,28 @@ pub enum Error {
     SnapshotDamaged,
     /// The snapshot ends too early.
     SnapshotTruncated {
-        /// The bytes that it should have; as long as the header isn't complete, at least these.
+        /// Its full length in bytes; a lower bound if the header is truncated.
         expected: u64,
-        /// The bytes that there are.
+        /// Its actual length in bytes.
         actual: u64,
     },
     /// Something follows the end of the snapshot.
     SnapshotTooLong {
-        /// The bytes that it should have.
+        /// Its full length in bytes.
         expected: u64,
-        /// The bytes that there are, at least.
+        /// The actual length in bytes, or a lower bound.
         actual: u64,
     },
-    /// The snapshot has valid checksums, but says something that can't be.
+    /// The checksums of the snapshot are valid, but one of its fields is not.
     SnapshotField {
-        /// The field at fault, as `docs/SNAPSHOT.md` names it.
+        /// The invalid field, as `docs/SNAPSHOT.md` names it.
         field: &'static str,
-        /// What is wrong with it.
+        /// Why it is invalid.
         reason: &'static str,
     },
-    /// The snapshot is of a family that hashes, and was read without a secret.
+    /// The family of the snapshot hashes keys, and no secret was given.
     SecretMissing,
-    /// The snapshot was made under another secret.
+    /// The snapshot was made with another secret.
     SecretDiffers,
     /// The position for a snapshot is longer than
     /// [`MAX_POSITION_BYTES`](crate::snapshot::MAX_POSITION_BYTES).
@@ -125,17 +127,17 @@ pub enum Error {
     },
     /// A snapshot could not be written or read.
     Io {
-        /// What was to be done with the snapshot: "open", "write" and the like.
+        /// The operation that failed, such as "open" or "write".
         step: &'static str,
         /// The kind of error.
         kind: io::ErrorKind,
-        /// What the operating system, or the writer or reader, said.
+        /// The message of the underlying error.
         reason: String,
     },
 }
 
 impl Error {
-    /// The error of `step` that failed with `error`.
+    /// The error of the operation `step`, which failed with `error`.
     pub(crate) fn io(step: &'static str, error: &io::Error) -> Self {
         Self::Io { step, kind: error.kind(), reason: error.to_string() }
     }
@@ -151,28 +153,28 @@ impl fmt::Display for Error {
             ),
             Self::RateTooSmall { value } => write!(
                 f,
-                "false_positive_rate is {value:e}: the smallest rate this filter offers is 1e-9, \
-                 give that or more"
+                "false_positive_rate is {value:e}: give at least 1e-9, the smallest supported rate"
             ),
-            Self::HashTooNarrow { items, rate } => write!(
+            Self::HashTooNarrow { items, false_positive_rate } => write!(
                 f,
-                "false_positive_rate is {rate:e} for {items} items: a 64-bit hash cannot tell so \
-                 many items apart that well, give a larger rate or fewer items"
+                "false_positive_rate is {false_positive_rate:e} for {items} items: 64-bit hashes \
+                 collide too often for that; give a larger false_positive_rate or fewer items"
             ),
-            Self::TooLarge { items, rate, bytes } => write!(
+            Self::TooLarge { items, false_positive_rate, bytes } => write!(
                 f,
-                "items is {items} at a false_positive_rate of {rate:e}: the filter needs {bytes} \
-                 bytes, more than one allocation may have here; give fewer items or a larger rate"
+                "items is {items} at a false_positive_rate of {false_positive_rate:e}: the filter \
+                 needs {bytes} bytes, more than one allocation can have on this target; give fewer \
+                 items or a larger false_positive_rate"
             ),
             Self::OutOfMemory { bytes } => write!(
                 f,
-                "items asks for a filter of {bytes} bytes, which the allocator refused: give fewer \
-                 items, a larger false_positive_rate, or the process more memory"
+                "items: the allocator refused the {bytes} bytes of the filter; give fewer items, a \
+                 larger false_positive_rate, or the process more memory"
             ),
             Self::Mismatch { field } => write!(
                 f,
-                "{field} differs between the two filters: give filters of the same plan whose \
-                 hashers have the same algorithm, secret and nonce"
+                "{field}: the two filters have different ones; give filters with equal parameters, \
+                 and hashers with the same algorithm, secret and nonce"
             ),
             Self::SecretTooShort { bytes } => write!(
                 f,
@@ -191,64 +193,64 @@ impl fmt::Display for Error {
             ),
             Self::NoRandomness { reason } => write!(
                 f,
-                "secret: the operating system gave no random bytes ({reason}); give a secret of \
-                 your own"
+                "secret: the operating system provided no random bytes ({reason}); give a secret \
+                 explicitly"
             ),
             Self::NotASnapshot => write!(
                 f,
-                "snapshot: these bytes are none, or were changed like a text; give the file as it \
-                 was saved, or build the set anew"
+                "snapshot: the bytes are not a snapshot, or a text conversion changed them; give the \
+                 file as it was saved, or rebuild the set"
             ),
             Self::SnapshotVersion { version } => write!(
                 f,
-                "snapshot: version is {version}, and this build knows only 1; read it with a \
-                 newer build, or build the set anew"
+                "snapshot: version is {version}, and this build supports only 1; read it with a \
+                 newer build, or rebuild the set"
             ),
             Self::SnapshotFamily { id } => write!(
                 f,
-                "snapshot: family is {id}, which this build doesn't know; read it with a newer \
-                 build, or build the set anew"
+                "snapshot: family is {id}, which this build doesn't support; read it with a newer \
+                 build, or rebuild the set"
             ),
-            Self::SnapshotHash { id } => write!(
+            Self::SnapshotHashAlgorithm { id } => write!(
                 f,
-                "snapshot: hash is {id}, which this build doesn't know; read it with a newer \
-                 build, or build the set anew"
+                "snapshot: hash algorithm is {id}, which this build doesn't support; read it with a \
+                 newer build, or rebuild the set"
             ),
             Self::SnapshotHeaderDamaged => {
-                write!(f, "snapshot: the header is damaged (wrong checksum); build the set anew")
+                write!(f, "snapshot: the header is damaged (wrong checksum); rebuild the set")
             }
             Self::SnapshotDamaged => {
-                write!(f, "snapshot: the body is damaged (wrong checksum); build the set anew")
+                write!(f, "snapshot: the body is damaged (wrong checksum); rebuild the set")
             }
             Self::SnapshotTruncated { expected, actual } => write!(
                 f,
-                "snapshot: length is {actual} bytes and should be {expected}: it was cut off; \
-                 build the set anew"
+                "snapshot: length is {actual} bytes, expected {expected}: it is truncated; rebuild \
+                 the set"
             ),
             Self::SnapshotTooLong { expected, actual } => write!(
                 f,
-                "snapshot: length is {actual} bytes and should be {expected}: something was \
-                 appended; build the set anew"
+                "snapshot: length is {actual} bytes, expected {expected}: it has trailing bytes; \
+                 rebuild the set"
             ),
             Self::SnapshotField { field, reason } => {
-                write!(f, "snapshot: {field} {reason}; build the set anew")
+                write!(f, "snapshot: {field} {reason}; rebuild the set")
             }
             Self::SecretMissing => write!(
                 f,
-                "secret: a snapshot of this family can't be read without one; give the secret it \
-                 was made under"
+                "secret: a snapshot of this family can't be read without one; give the secret that \
+                 it was made with"
             ),
             Self::SecretDiffers => write!(
                 f,
-                "secret: the snapshot was made under another one; give that, or build the set anew"
+                "secret: the snapshot was made with another one; give that, or rebuild the set"
             ),
             Self::PositionTooLong { bytes } => {
                 write!(f, "position has {bytes} bytes: give at most 4096")
             }
             Self::Io { step, reason, .. } => write!(
                 f,
-                "snapshot: failed to {step} it ({reason}); give a place that exists, has room, and \
-                 that this process may use"
+                "snapshot: failed to {step} it ({reason}); give a path that exists, has free space, \
+                 and that this process has permission to use"
             ),
         }
     }
@@ -261,14 +263,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_message_names_its_field_and_a_fix() {
+    fn every_error_message_names_its_field_and_a_fix() {
         let cases = [
             (Error::RateOutOfRange { value: f64::NAN }, "false_positive_rate"),
             (Error::RateTooSmall { value: 5e-324 }, "false_positive_rate"),
-            (Error::HashTooNarrow { items: 1, rate: 0.1 }, "false_positive_rate"),
-            (Error::TooLarge { items: 1, rate: 0.1, bytes: 77 }, "items"),
+            (Error::HashTooNarrow { items: 1, false_positive_rate: 0.1 }, "false_positive_rate"),
+            (Error::TooLarge { items: 1, false_positive_rate: 0.1, bytes: 77 }, "items"),
             (Error::OutOfMemory { bytes: 77 }, "items"),
-            (Error::Mismatch { field: "plan" }, "plan"),
+            (Error::Mismatch { field: "params" }, "params"),
             (Error::SecretTooShort { bytes: 3 }, "secret"),
             (Error::SecretNotHex, "secret"),
             (Error::SecretNotInEnvironment { variable: "V".into() }, "secret"),
@@ -276,7 +278,7 @@ mod tests {
             (Error::NotASnapshot, "snapshot"),
             (Error::SnapshotVersion { version: 2 }, "snapshot: version is 2"),
             (Error::SnapshotFamily { id: 9 }, "snapshot: family is 9"),
-            (Error::SnapshotHash { id: 9 }, "snapshot: hash is 9"),
+            (Error::SnapshotHashAlgorithm { id: 9 }, "snapshot: hash algorithm is 9"),
             (Error::SnapshotHeaderDamaged, "snapshot: the header"),
             (Error::SnapshotDamaged, "snapshot: the body"),
             (Error::SnapshotTruncated { expected: 9, actual: 8 }, "snapshot: length is 8"),

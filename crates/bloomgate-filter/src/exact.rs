@@ -13,23 +13,23 @@ use crate::table::Table;
 #[cfg(test)]
 mod tests;
 
-/// The room that the first key makes.
-const FIRST_ROOM: usize = 8;
+/// The capacity after the first insert into an empty set.
+const INITIAL_CAPACITY: usize = 8;
 
-/// The most room that [`ExactSet::with_capacity`] makes in advance.
-const MAX_ROOM_IN_ADVANCE: usize = 1 << 16;
+/// The largest initial capacity of [`ExactSet::with_capacity`].
+const MAX_INITIAL_CAPACITY: usize = 1 << 16;
 
-/// Bytes that an `Arc` puts before what it holds: its two counters.
+/// Bytes of the two counters that an `Arc` stores before its value.
 const ARC_COUNTS: usize = 2 * size_of::<usize>();
 
 /// An exact set of keys of any kind, for a few thousand of them.
 ///
-/// It holds the keys themselves: nothing absent ever passes, at about 100 bytes and the length of
-/// the key for each. Reads take no lock and don't wait for writers; writers wait for one another.
-/// There is no removal.
+/// It stores the keys themselves: it has no false positives, and takes about 100 bytes plus the
+/// length of the key for each. Reads take no lock and don't wait for writers; writers wait for one
+/// another. Keys can't be removed.
 ///
-/// *Promise.* A [`contains`](ExactSet::contains) that happens after an
-/// [`insert`](ExactSet::insert) of the same key returned is `true`, always; of a key that nobody
+/// *Guarantees.* A [`contains`](ExactSet::contains) that happens after an
+/// [`insert`](ExactSet::insert) of the same key returned is always `true`. For a key that was never
 /// inserted it is `false`.
 ///
 /// ```
@@ -42,9 +42,9 @@ const ARC_COUNTS: usize = 2 * size_of::<usize>();
 /// assert_eq!(set.stats().distinct, Some(1));
 /// ```
 pub struct ExactSet {
-    /// Replaced as a whole when it has to grow; between that, keys enter it in place.
+    /// Inserts modify the table in place until it is full; then a larger one replaces it.
     table: ArcSwap<Table<Arc<[u8]>>>,
-    /// Held by whoever adds a key. Readers know nothing of it.
+    /// Held while a key is added. Readers never take it.
     writer: Mutex<()>,
     inserts: AtomicU64,
     /// Heap bytes of the keys, without their slots. Changed under `writer`.
@@ -57,15 +57,15 @@ fn key_bytes(len: usize) -> usize {
 }
 
 impl ExactSet {
-    /// An empty set. Allocates next to nothing.
+    /// An empty set. Allocates less than 100 bytes.
     pub fn new() -> Self {
         Self::with_capacity(0)
     }
 
-    /// An empty set with room for `items` keys, or for 65,536 if `items` is more: a number that
-    /// came from elsewhere can't exhaust memory. The set grows as it needs to in either case.
+    /// An empty set with capacity for `items` keys, at most 65,536, so that an unchecked number
+    /// can't exhaust memory. The set grows beyond its initial capacity as needed.
     pub fn with_capacity(items: usize) -> Self {
-        let table = Table::new(items.min(MAX_ROOM_IN_ADVANCE), RandomState::new());
+        let table = Table::new(items.min(MAX_INITIAL_CAPACITY), RandomState::new());
         Self {
             table: ArcSwap::from_pointee(table),
             writer: Mutex::new(()),
@@ -74,8 +74,8 @@ impl ExactSet {
         }
     }
 
-    /// The set that was stored as these `keys` after `inserts` inserts, or as many as there are keys,
-    /// if that is more. There are `count` keys, for which room is made at once.
+    /// The set stored as these `count` keys, with a count of `inserts` inserts or of the number of
+    /// keys, whichever is more. Allocates for `count` keys at once.
     pub(crate) fn from_keys<'a>(
         keys: impl Iterator<Item = &'a [u8]>,
         count: usize,
@@ -99,22 +99,22 @@ impl ExactSet {
         self.table.load().contains(key)
     }
 
-    /// Adds `key`, given as canonical bytes. `true` if it was not in the set before: of several
-    /// threads that add the same key at once, exactly one is told so.
+    /// Adds `key`, given as canonical bytes. `true` if it was not in the set before; if several
+    /// threads add the same key concurrently, in exactly one of them.
     ///
-    /// Waits for other writers. Copies the key; each time the set has doubled, its places for keys
-    /// are copied too, though not the keys.
+    /// Waits for other writers. Copies the key. Each time the number of keys has doubled, the slots
+    /// are copied, not the keys.
     pub fn insert(&self, key: &[u8]) -> bool {
-        // A key that is in stays in, so that needs no turn.
+        // A key that is present stays present, so this check needs no lock.
         let new = !self.contains(key) && self.add(Arc::from(key));
         self.inserts.fetch_add(1, Ordering::Relaxed);
         new
     }
 
-    /// Adds every key of `other`. Both sets can be read and written meanwhile, but keys that enter
-    /// `other` after the call began may be left out.
+    /// Adds every key of `other`. Both sets can be read and written during the call; keys inserted
+    /// into `other` after it began may be left out.
     ///
-    /// Each key that is new counts as one insert. The bytes of the keys are shared between the sets.
+    /// Each new key counts as one insert. The sets share the bytes of the keys.
     pub fn merge(&self, other: &ExactSet) {
         let table = other.table.load_full();
         for key in table.items() {
@@ -134,7 +134,7 @@ impl ExactSet {
         self.len() == 0
     }
 
-    /// Bytes of memory on the heap, as asked of the allocator; constant time.
+    /// Bytes of heap memory, as requested from the allocator; constant time.
     ///
     /// Keys that a [`merge`](ExactSet::merge) shares between two sets count in both.
     pub fn bytes(&self) -> u64 {
@@ -143,22 +143,19 @@ impl ExactSet {
         self.key_bytes.load(Ordering::Relaxed) + table.bytes() + fixed as u64
     }
 
-    /// Bytes that `keys` keys of `key_len` bytes each will take: for planning.
-    ///
-    /// Constant time.
+    /// Bytes that a set of `keys` keys of `key_len` bytes each takes; constant time.
     pub fn planned_bytes(keys: u64, key_len: usize) -> u128 {
-        let room = match u128::from(keys) {
+        let capacity = match u128::from(keys) {
             0 => 0,
-            keys => keys.next_power_of_two().max(FIRST_ROOM as u128),
+            keys => keys.next_power_of_two().max(INITIAL_CAPACITY as u128),
         };
         let slot = size_of::<OnceLock<Arc<[u8]>>>() as u128;
-        u128::from(keys) * key_bytes(key_len) as u128 + 2 * room * slot
+        u128::from(keys) * key_bytes(key_len) as u128 + 2 * capacity * slot
     }
 
-    /// The figures of the set; constant time.
+    /// The statistics of the set; constant time.
     ///
-    /// `fill_ratio` is the share of places for keys that are taken, at most one half: growing keeps
-    /// the other half free, so that look-ups are short.
+    /// `fill_ratio` is the share of used slots. It is at most one half, which keeps lookups short.
     pub fn stats(&self) -> Stats {
         let items = self.inserts.load(Ordering::Relaxed);
         let table = self.table.load();
@@ -175,18 +172,18 @@ impl ExactSet {
         }
     }
 
-    /// Adds `key` when the writer's turn has come; whether it was new.
+    /// Adds `key` under the write lock; whether it was new.
     fn add(&self, key: Arc<[u8]>) -> bool {
-        let _turn = self.turn();
-        // Loaded within the turn: this is the newest table, and nobody can replace it.
+        let _lock = self.write_lock();
+        // Loaded under the lock: this is the published table, and no other writer can replace it.
         let table = self.table.load();
         if table.contains(&*key) {
             return false;
         }
         let bytes = key_bytes(key.len());
         if let Err(key) = table.insert(key) {
-            let larger = table.resized((2 * table.room()).max(FIRST_ROOM));
-            // Never refused: the room is larger than the number of keys.
+            let larger = table.resized((2 * table.capacity()).max(INITIAL_CAPACITY));
+            // Can't fail: the capacity is larger than the number of keys.
             let _ = larger.insert(key);
             self.table.store(Arc::new(larger));
         }
@@ -194,15 +191,15 @@ impl ExactSet {
         true
     }
 
-    /// Waits until no other writer is at work.
+    /// Takes the write lock.
     ///
-    /// A writer that panicked leaves nothing half done: whatever readers see was published by one
-    /// write to a slot or to the pointer.
-    fn turn(&self) -> MutexGuard<'_, ()> {
+    /// A poisoned lock is safe to use: every change is published by one write to a slot or the
+    /// pointer, so a writer that panicked leaves no partial change.
+    fn write_lock(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All keys that were in when the call began, sorted by their bytes.
+    /// All keys that were in the set when the call began, sorted by their bytes.
     pub(crate) fn sorted_keys(&self) -> Vec<Arc<[u8]>> {
         let mut keys: Vec<_> = self.table.load().items().cloned().collect();
         keys.sort_unstable();
@@ -235,7 +232,7 @@ impl Membership for ExactSet {
 }
 
 impl fmt::Debug for ExactSet {
-    /// The figures; the keys stay out of it.
+    /// Prints the statistics, no keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExactSet").field("stats", &self.stats()).finish_non_exhaustive()
     }

@@ -1,9 +1,9 @@
-//! The keyed hash: from canonical bytes to a block and its bits.
+//! The keyed hash of canonical key bytes.
 //!
 //! A filter hashes under a *generation key*, derived from the master [`Secret`] and a nonce with
 //! HKDF-SHA256 (RFC 5869): salt = nonce, info = `"bloomgate generation key v1 "` and the name of
-//! the algorithm. Whoever does not know the secret can neither compute keys that pass nor carry
-//! one that passes from one nonce to the next.
+//! the algorithm. Without the secret, an attacker can't compute false positives, and false positives
+//! found under one nonce pass under the next only at the false-positive rate.
 
 use std::fmt;
 
@@ -20,25 +20,25 @@ use cmac::CmacKey;
 pub use secret::Secret;
 use sip::siphash13;
 
-/// What the info string of a generation key begins with; the algorithm's name follows.
+/// The prefix of the info string of a generation key; the algorithm's name follows.
 const LABEL: &str = "bloomgate generation key v1 ";
 
-/// The keyed hash algorithms, each specified elsewhere and fixed for ever.
+/// The keyed hash algorithms. Each is publicly specified and never changes.
 ///
-/// | | made for | a key of 8 bytes takes | without the secret |
+/// | | suited to | time for a key of 8 bytes | security without the secret |
 /// |---|---|---|---|
-/// | [`Aes128`](HashAlgorithm::Aes128) | keys that strangers choose | 1.5 to 2 × XXH3 with the processor's AES, some 200 × without | no way is known to tell its hashes from random ones, as far as AES is a good cipher |
-/// | [`SipHash13`](HashAlgorithm::SipHash13) | the same, where the processor has no AES | 4 to 5 × XXH3, everywhere | no way is known to predict its hashes |
-/// | [`Xxh3`](HashAlgorithm::Xxh3) | keys that are trusted | 1 | nothing is claimed |
+/// | [`Aes128`](HashAlgorithm::Aes128) | untrusted keys | 1.5 to 2 × XXH3 with the processor's AES, some 200 × without | pseudorandom, if AES is |
+/// | [`SipHash13`](HashAlgorithm::SipHash13) | untrusted keys, on processors without AES | 4 to 5 × XXH3 | no known way to predict its hashes |
+/// | [`Xxh3`](HashAlgorithm::Xxh3) | trusted keys | 1 | none claimed |
 ///
-/// (`cargo bench -p bloomgate-filter` prints the times; with `RUSTFLAGS='--cfg aes_backend="soft"'` the
-/// crate `aes` does without the processor's help.)
+/// (`cargo bench -p bloomgate-filter` prints the times. With `RUSTFLAGS='--cfg aes_backend="soft"'`
+/// the crate `aes` doesn't use the processor's AES.)
 ///
-/// What none of them hides: that a given key passes. Whoever can ask the filter can collect keys
-/// that pass by trying; they go on passing until the next nonce. And all of it ends with the
-/// secret: who knows it computes what passes.
+/// No algorithm hides whether a given key passes. An attacker who can query the filter can collect
+/// false positives by trial; they pass until the next nonce. An attacker who knows the secret can
+/// compute them.
 ///
-/// There is no `Default`, because the right choice depends on who chooses the keys.
+/// There is no `Default`, because the right choice depends on whether the keys are trusted.
 ///
 /// ```
 /// use bloomgate_filter::HashAlgorithm;
@@ -50,33 +50,34 @@ const LABEL: &str = "bloomgate generation key v1 ";
 #[non_exhaustive]
 pub enum HashAlgorithm {
     /// SipHash-1-3 with a 128-bit key (Aumasson and Bernstein, "SipHash: a fast short-input PRF",
-    /// 2012, with one and three rounds): made to stay unpredictable to whoever sees outputs. The
+    /// 2012, with one and three rounds): designed to be unpredictable from observed outputs. The
     /// paper proposes two and four rounds; the hash tables of Rust's standard library use one and
     /// three.
     ///
-    /// Its 64 bits give the block. The bits within the block come from a second mixing of the same
-    /// 64: `(h ^ (h >> 32)) * 0x9E3779B97F4A7C15` modulo 2^64.
+    /// Its 64 bits select the block. The bits within the block come from a second mixing of the
+    /// same 64 bits: `(h ^ (h >> 32)) * 0x9E3779B97F4A7C15` modulo 2^64.
     SipHash13,
     /// XXH3 with 128 bits of output and a secret of 192 bytes (the xxHash specification, version
-    /// 0.8): the upper half gives the block, the lower half the bits within it.
+    /// 0.8): the upper half selects the block, the lower half the bits within it.
     ///
-    /// Its authors claim nothing against adversaries. For keys of up to eight bytes it is a fixed
-    /// bijection of the key combined with one 64-bit value made of the secret, so that one leaked
-    /// hash would predict all others. Use it where nobody hostile chooses the keys.
+    /// Its authors claim no security. For keys of up to eight bytes it is a fixed bijection of the
+    /// key combined with one 64-bit value derived from the secret, so that one leaked hash predicts
+    /// all others. Use it only where no attacker can choose the keys.
     Xxh3,
-    /// AES-128-CMAC (RFC 4493): the first 8 bytes of the tag, little-endian, give the block, the
+    /// AES-128-CMAC (RFC 4493): the first 8 bytes of the tag, little-endian, select the block, the
     /// last 8 the bits within it.
     ///
-    /// A key of up to 16 bytes takes one encipherment. Runs in constant time, by the processor's
-    /// instructions on x86-64 with AES-NI, else by the crate `aes`; the hashes are the same.
+    /// A key of up to 16 bytes takes one block encryption. Runs in constant time, with the
+    /// processor's instructions on x86-64 with AES-NI, otherwise with the crate `aes`; the hashes
+    /// are the same.
     Aes128,
 }
 
 impl HashAlgorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 3] = [Self::SipHash13, Self::Xxh3, Self::Aes128];
 
-    /// The number that stands for the algorithm in stored data: 1 SipHash-1-3, 2 XXH3-128,
+    /// The number of the algorithm in stored data: 1 SipHash-1-3, 2 XXH3-128,
     /// 3 AES-128-CMAC.
     pub const fn id(self) -> u8 {
         match self {
@@ -86,7 +87,7 @@ impl HashAlgorithm {
         }
     }
 
-    /// The algorithm that [`id`](HashAlgorithm::id) gave the number of, or `None` for an unknown number.
+    /// The algorithm with this [`id`](HashAlgorithm::id), or `None` for an unknown number.
     pub const fn from_id(id: u8) -> Option<Self> {
         match id {
             1 => Some(Self::SipHash13),
@@ -98,7 +99,7 @@ impl HashAlgorithm {
 
     /// The name of the algorithm: `siphash-1-3`, `xxh3-128` or `aes-128-cmac`.
     ///
-    /// It takes part in the derivation of the generation key and therefore never changes.
+    /// It is an input of the key derivation and therefore never changes.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SipHash13 => "siphash-1-3",
@@ -116,7 +117,7 @@ impl HashAlgorithm {
 /// ```
 /// use bloomgate_filter::{HashAlgorithm, KeyedHasher, Secret};
 ///
-/// let secret = Secret::generate()?;
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
 /// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, b"nonce of 16 byte");
 /// assert_eq!(hasher.algorithm(), HashAlgorithm::SipHash13);
 /// # Ok::<(), bloomgate_filter::Error>(())
@@ -128,8 +129,8 @@ pub struct KeyedHasher {
     secret_fingerprint: [u8; 8],
 }
 
-// A tag of its own instead of one hidden in a variant's field: the choice takes one comparison,
-// and being eight bytes it leaves the keys aligned.
+// An explicit tag instead of a niche in a variant's field: dispatch takes one comparison, and a tag
+// of eight bytes keeps the keys aligned.
 #[derive(Clone)]
 #[repr(u64)]
 enum GenerationKey {
@@ -139,13 +140,13 @@ enum GenerationKey {
 }
 
 impl KeyedHasher {
-    /// Derives the generation key for `hash` from `secret` and `nonce`.
+    /// Derives the generation key for `algorithm` from `secret` and `nonce`.
     ///
-    /// The nonce need not be secret, only different for each generation: 16 random bytes will do.
+    /// The nonce need not be secret, but must differ between generations: use 16 random bytes.
     /// Costs a few microseconds.
-    pub fn new(hash: HashAlgorithm, secret: &Secret, nonce: &[u8; 16]) -> Self {
-        let info = [LABEL.as_bytes(), hash.name().as_bytes()];
-        let key = match hash {
+    pub fn new(algorithm: HashAlgorithm, secret: &Secret, nonce: &[u8; 16]) -> Self {
+        let info = [LABEL.as_bytes(), algorithm.name().as_bytes()];
+        let key = match algorithm {
             HashAlgorithm::SipHash13 => {
                 let key = u128::from_le_bytes(*secret.derive::<16>(nonce, &info));
                 GenerationKey::SipHash13(Zeroizing::new([key as u64, (key >> 64) as u64]))
@@ -161,8 +162,8 @@ impl KeyedHasher {
     /// The hash of `bytes`, for [`BloomFilter::contains_hash`](crate::BloomFilter::contains_hash).
     ///
     /// Costs a few nanoseconds for short keys and does not allocate.
-    // Always inlined: most callers know the length of their keys, and half the time of hashing eight
-    // bytes is finding out that they are eight.
+    // Always inlined: most callers have keys of a constant length, and dispatching on the length
+    // takes half the time of hashing eight bytes.
     #[inline(always)]
     pub fn hash(&self, bytes: &[u8]) -> KeyHash {
         match &self.key {
@@ -172,7 +173,8 @@ impl KeyedHasher {
         }
     }
 
-    /// Calls `each` with the hash of each of `keys`, in their order. Asks once which algorithm it is.
+    /// Calls `each` with the hash of each of `keys`, in their order. Dispatches on the algorithm
+    /// once.
     #[inline]
     pub(crate) fn hash_each<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(KeyHash)) {
         let keys = keys.iter().map(AsRef::as_ref);
@@ -183,7 +185,7 @@ impl KeyedHasher {
         }
     }
 
-    /// The algorithm this hasher was made for.
+    /// The algorithm of this hasher.
     #[inline]
     pub fn algorithm(&self) -> HashAlgorithm {
         match self.key {
@@ -193,12 +195,12 @@ impl KeyedHasher {
         }
     }
 
-    /// The nonce this hasher was made with.
+    /// The nonce of this hasher.
     pub fn nonce(&self) -> [u8; 16] {
         self.nonce
     }
 
-    /// The [fingerprint](Secret::fingerprint) of the secret this hasher was made with.
+    /// The [fingerprint](Secret::fingerprint) of the secret of this hasher.
     pub fn secret_fingerprint(&self) -> [u8; 8] {
         self.secret_fingerprint
     }
@@ -219,9 +221,9 @@ impl fmt::Debug for KeyedHasher {
 #[inline(always)]
 fn siphash13_hash(key: &[u64; 2], bytes: &[u8]) -> KeyHash {
     let h = siphash13(key, bytes);
-    // The block is read from the top of `h`. Both steps are bijections, so the bits are uniform among
-    // the keys of one block; the product carries the low bits of `h`, which the block leaves free, up
-    // to where the bits are read.
+    // The block is taken from the top bits of `h`. Both steps are bijections, so the bits are
+    // uniform among the keys of one block: the product propagates the low bits of `h`, which don't
+    // affect the block, to the top bits, which select the bits in the block.
     KeyHash { block: h, bits: (h ^ (h >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
 }
 
@@ -239,8 +241,8 @@ fn aes_hash(key: &CmacKey, bytes: &[u8]) -> KeyHash {
 
 /// Fewer than eight bytes as a little-endian number.
 ///
-/// Without a detour through memory: a number that is read back from bytes just written one by one
-/// has to wait for all of them, and the hashes of the next keys wait with it.
+/// Avoids a copy through memory: a load of bytes that were just stored one by one waits for all of
+/// those stores, and stalls the hashes of the next keys.
 #[inline]
 fn short_word(bytes: &[u8]) -> u64 {
     let (mut word, mut rest, mut shift) = (0, bytes, 0);
@@ -256,17 +258,20 @@ fn short_word(bytes: &[u8]) -> u64 {
 
 /// The hash of one key under one [`KeyedHasher`].
 ///
-/// Hashing once and asking several times saves time. The value means something only to filters
-/// with the same hasher. It can't be looked into: a hash that leaks helps to predict others, so
-/// there is neither an accessor nor a telling `Debug`.
+/// Allows several lookups with one hash computation. The value is meaningful only to filters with
+/// the same hasher. It has no accessor and a redacted `Debug`, because a leaked hash helps to
+/// predict others.
 ///
 /// ```
-/// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::Aes128, &Secret::generate()?, &[7; 16]);
-/// let plan = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Aes128, &secret, &[7; 16]);
+/// let params = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
 /// let (today, yesterday) =
-///     (BloomFilter::new(plan, hasher.clone())?, BloomFilter::new(plan, hasher)?);
+///     (BloomFilter::new(params, hasher.clone())?, BloomFilter::new(params, hasher)?);
 /// yesterday.insert(b"seen");
 ///
 /// // One hash for both filters, which have the same hasher.
@@ -276,9 +281,9 @@ fn short_word(bytes: &[u8]) -> u64 {
 /// ```
 #[derive(Clone, Copy)]
 pub struct KeyHash {
-    /// Chooses the block: only its top bits count.
+    /// Selects the block, by its top bits.
     pub(crate) block: u64,
-    /// Chooses the bits in the block: only the upper 48 count.
+    /// Selects the bits in the block, by its upper 48 bits.
     pub(crate) bits: u64,
 }
 

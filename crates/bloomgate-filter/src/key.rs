@@ -1,4 +1,4 @@
-//! The canonical bytes of a key.
+//! The canonical byte encoding of keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,28 +12,28 @@ use scratch::Scratch;
 
 /// A key that has one canonical encoding.
 ///
-/// The encoding is *injective* within a type (two different keys never share their bytes) and fixed
-/// for ever: the same on every processor, word size, compiler and release, because bits that were
-/// set under it are stored and exchanged. It is what every part of a guard means by "the key".
+/// The encoding is *injective* within a type (different keys have different bytes) and never
+/// changes: it is the same for every processor, word size, compiler and release, because filters
+/// built on it are stored and exchanged. All modules use these bytes to identify a key.
 ///
 /// | type | bytes | [`kind`](Key::kind) |
 /// |---|---|---|
 /// | `i8` … `i64`, `u8` … `u64` | 8 bytes, little-endian, sign- or zero-extended | `int` |
 /// | `i128`, `u128` | 16 bytes, little-endian | `int128` |
-/// | `uuid::Uuid` (feature `uuid`) | its 16 bytes, in the order they are printed | `uuid` |
+/// | `uuid::Uuid` (feature `uuid`) | its 16 bytes, in printed order | `uuid` |
 /// | `String`, `Box<str>`, `Arc<str>` | UTF-8 | `text` |
-/// | `Vec<u8>`, `Box<[u8]>`, `Arc<[u8]>`, `[u8; N]` | as they are | `bytes` |
+/// | `Vec<u8>`, `Box<[u8]>`, `Arc<[u8]>`, `[u8; N]` | unchanged | `bytes` |
 /// | tuples of 2 to 4 keys | for each part its length in LEB128, then its bytes | `(int,text)` … |
 ///
-/// A number has the same bytes in every width up to 64 bits, so that a service which reads an id as
-/// `u32` agrees with one that reads it as `i64`. Two *types* may meet on the same bytes (`-1_i64`
-/// and `u64::MAX` do): keep one type for one key space, or at least one signedness.
+/// An integer has the same bytes in every width up to 64 bits, so that a service which reads an id
+/// as `u32` agrees with one that reads it as `i64`. Keys of different *types* can have the same
+/// bytes (`-1_i64` and `u64::MAX` do): use one type per key space, or at least one signedness.
 ///
-/// `usize` and `isize` are left out on purpose. Their width depends on the machine, so code that
-/// uses them as ids works until two builds exchange data. Say `u64`, or whatever the database says.
+/// `usize` and `isize` don't implement the trait, because their width depends on the target, and
+/// builds for different targets exchange data. Use `u64`, or the type of the database column.
 ///
-/// No normalisation takes place. Where a database holds two spellings equal (a case-insensitive
-/// collation, `007` and `7`), the caller folds them into one before they become a key.
+/// Keys are not normalised. Where the database treats two spellings as equal (a case-insensitive
+/// collation, `007` and `7`), the caller must map them to one canonical key.
 ///
 /// ```
 /// use bloomgate_filter::Key;
@@ -44,14 +44,14 @@ use scratch::Scratch;
 pub trait Key: Clone + Eq + fmt::Debug + Send + Sync + 'static {
     /// The name of the encoding, as in the table above.
     ///
-    /// Two builds that name the same kind encode equal keys equally.
+    /// Builds with the same kind encode equal keys equally.
     fn kind() -> Cow<'static, str>;
 
-    /// Calls `f` with the canonical bytes and hands back what it returns.
+    /// Calls `f` with the canonical bytes and returns its result.
     ///
-    /// Costs no allocation for numbers, strings and byte strings. The bytes of a tuple are put
-    /// together on the stack as long as they are at most 128, lengths included; a longer tuple
-    /// allocates once or a few times.
+    /// Doesn't allocate for numbers, strings and byte strings. A tuple is encoded on the stack if
+    /// its encoding has at most 128 bytes, lengths included; a longer one allocates once or a few
+    /// times.
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
 }
 

@@ -1,46 +1,53 @@
-//! Membership filters: exact where that is possible, one cache line a lookup where it isn't.
+//! Concurrent membership filters: a keyed Bloom filter, an exact bitmap, an exact set.
 //!
-//! A membership filter answers "is this key in the set?". *No* is certain, always. What *yes* is
-//! worth, and what it costs, depends on the family:
+//! A membership filter answers whether a key is in a set. *No* is always certain. How reliable
+//! *yes* is, and how much memory the set takes, depends on the family:
 //!
-//! | | keys | *yes* is wrong for | memory |
+//! | | keys | false positives | memory |
 //! |---|---|---|---|
-//! | [`BloomFilter`] | any | a chosen share of absent keys | 10.1 bits a key at 1 %, 15.7 at 0.1 % |
-//! | [`Bitmap`] | integers | none | 1.05 bits a key if they are dense, 16 at one in a hundred |
+//! | [`BloomFilter`] | any | at a chosen rate | 10.1 bits a key at 1 %, 15.7 at 0.1 % |
+//! | [`Bitmap`] | integers | none | 1.05 bits a key for dense keys, 16 at one in a hundred |
 //! | [`ExactSet`] | any, a few thousand | none | the keys themselves |
-//! | [`ClassicBloom`] | any | a chosen share of absent keys | 9.6 bits a key at 1 %, 14.4 at 0.1 % |
+//! | [`ClassicBloom`] | any | at a chosen rate | 9.6 bits a key at 1 %, 14.4 at 0.1 % |
 //!
-//! The first three are what bloomgate's gate is made of; the last is the textbook filter, there to
-//! compare with. All are filled through `&self` from any number of threads while others read, and
-//! reads never wait. The crate is synchronous and knows no network.
+//! bloomgate's gate uses the first three. The last is the textbook filter, included for comparison.
+//! Any number of threads can insert through `&self` while others read; reads never wait. The crate
+//! is synchronous and does no network I/O.
 //!
-//! # The way of a key
+//! # Data flow
 //!
 //! ```text
 //! key ──canonical bytes──▶ keyed hash ──block, bits──▶ layout ──words, masks──▶ filter ──▶ bool
 //!  key        │             hash, secret               (private)                bloom
 //!             │                                            ▲ size
-//!             │                            items, rate ──▶ sizing
+//!             │             items, false-positive rate ──▶ sizing
 //!             └──────────────────────────────────────────▶ bitmap, exact ──────────────▶ bool
 //! ```
 //!
 //! - [`Key`]: the one injective encoding of a key as bytes.
-//! - [`Secret`], [`HashAlgorithm`], [`KeyedHasher`], [`KeyHash`]: a specified hash under a key derived from a
-//!   secret and a nonce, so that nobody outside can compute what passes.
-//! - [`FalsePositiveRate`], [`BloomParams`]: how large a filter must be; see [`sizing`] for the formulas.
-//! - [`Membership`], [`Stats`], [`Family`]: what the families have in common.
+//! - [`Secret`], [`HashAlgorithm`], [`KeyedHasher`], [`KeyHash`]: a specified hash under a key
+//!   derived from a secret and a nonce, so that false positives can't be computed without the
+//!   secret.
+//! - [`FalsePositiveRate`], [`BloomParams`], [`ClassicParams`]: the size of a filter; see
+//!   [`sizing`] for the formulas.
+//! - [`Membership`], [`Stats`], [`Family`]: the interface that the families share.
 //! - [`snapshot`]: sets in files and messages.
-//! - [`Error`]: what can go wrong before a filter exists, or with a snapshot of it.
+//! - [`Error`]: errors of constructors and of snapshots. Lookups and inserts can't fail.
 //!
 //! ```
-//! use bloomgate_filter::{BloomFilter, HashAlgorithm, Key, KeyedHasher, BloomParams, FalsePositiveRate, Secret};
+//! use bloomgate_filter::{
+//!     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, Key, KeyedHasher, Secret,
+//! };
 //!
-//! // One secret for all instances; another nonce for each generation of the filter.
-//! let secret = Secret::generate()?;
+//! // All instances share one secret; each generation of the filter has another nonce. Use 32
+//! // random bytes, for instance through `Secret::from_env`. `Secret::generate`, which makes a new
+//! // secret, needs the feature `getrandom`.
+//! let secret = Secret::new(b"replace with 32 random bytes")?;
 //! let hasher = KeyedHasher::new(HashAlgorithm::Aes128, &secret, b"generation no. 1");
 //!
-//! // A million ids, one absent id in a thousand may pass.
-//! let filter = BloomFilter::new(BloomParams::new(1_000_000, FalsePositiveRate::new(0.001)?)?, hasher)?;
+//! // A million ids; one absent id in a thousand may pass.
+//! let params = BloomParams::new(1_000_000, FalsePositiveRate::new(0.001)?)?;
+//! let filter = BloomFilter::new(params, hasher)?;
 //! for id in 0..1_000_i64 {
 //!     id.with_bytes(|bytes| filter.insert(bytes));
 //! }
@@ -52,27 +59,36 @@
 //!
 //! # The layout
 //!
-//! Of the Bloom filter: a block has 64 bytes, which are eight words, in four pairs. A key takes one
-//! word of each pair and sets two different bits in it. So a lookup fetches one cache line, where the
-//! classic filter fetches one for every bit.
+//! A block of the Bloom filter has 64 bytes: eight words in four pairs. A key selects one word of
+//! each pair and sets two different bits in it. A lookup therefore fetches one cache line, where
+//! the classic filter fetches up to one per bit.
 //!
 //! # Unsafe code
 //!
-//! Vector and AES instructions of x86-64, in one folder, `platform`, which says why each use is sound.
-//! They are used where the processor has them. Everything has a portable twin that the tests compare
-//! it with and that gives the same answers.
+//! Unsafe code is confined to the folder `platform` (vector and AES instructions of x86-64, and one
+//! system call), where each use states why it is sound. It runs only where the processor or the
+//! system supports it. Every part has a portable equivalent that gives the same answers and that
+//! the tests compare it with.
 //!
-//! # What is stable
+//! # Stability
 //!
 //! The encodings of keys, the hashes, the derivation of their keys, the layout and version 1 of the
-//! snapshots are the same on every target and in every release; golden vectors and files in the tests
-//! hold them fast.
+//! snapshots are the same on every target and in every release. Golden vectors and files in the
+//! tests verify them.
+//!
+//! # Features
+//!
+//! None is enabled by default.
+//!
+//! - `getrandom`: `Secret::generate`.
+//! - `uuid`: [`Key`] for `uuid::Uuid`.
 
+mod alloc;
 mod bitmap;
 mod block;
 mod bloom;
 #[cfg(test)]
-mod chance;
+mod chi_square;
 mod classic;
 mod error;
 mod exact;
@@ -81,11 +97,10 @@ mod key;
 mod layout;
 mod membership;
 mod platform;
-mod room;
 pub mod sizing;
 pub mod snapshot;
+mod striped_counter;
 mod table;
-mod tally;
 
 pub use bitmap::Bitmap;
 pub use bloom::BloomFilter;

@@ -1,43 +1,50 @@
-//! What every filter that answers for a set of keys can do.
+//! The common interface of all families of sets.
 
 use std::fmt;
 
-/// A set of keys, possibly an approximate one, that never forgets and never denies a member.
+/// A set of keys without removal and without false negatives, possibly with false positives.
 ///
-/// Object-safe, so that `Arc<dyn Membership>` can hold whichever family was configured. Keys are
-/// the canonical bytes of a [`Key`](crate::Key).
+/// Object-safe: `Arc<dyn Membership>` can hold a set of any family. Keys are the canonical bytes of
+/// a [`Key`](crate::Key).
 ///
 /// ```
 /// use std::sync::Arc;
-/// use bloomgate_filter::{BloomFilter, HashAlgorithm, Key, KeyedHasher, Membership, BloomParams, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, Key, KeyedHasher, Membership,
+///     Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &Secret::generate()?, &[0; 16]);
-/// let plan = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
-/// let set: Arc<dyn Membership> = Arc::new(BloomFilter::new(plan, hasher)?);
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, &[0; 16]);
+/// let params = BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?;
+/// let set: Arc<dyn Membership> = Arc::new(BloomFilter::new(params, hasher)?);
 /// 42_i64.with_bytes(|key| set.insert(key));
 /// assert!(42_i64.with_bytes(|key| set.contains(key)));
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
 pub trait Membership: fmt::Debug + Send + Sync + 'static {
-    /// Whether `key` may be in the set. `false` is certain: no insert of `key` happened before.
+    /// Whether `key` may be in the set. `false` is certain: no insert of `key` happened before the
+    /// call.
     #[must_use]
     fn contains(&self, key: &[u8]) -> bool;
 
-    /// Adds `key`. Whether something changed is returned as advice only: of two threads that add
-    /// the same key at the same time both may be told `true`, and a new key may be told `false`.
+    /// Adds `key`. `true` if the set changed.
+    ///
+    /// For Bloom filters the result is advisory: it can be `true` in two threads that add the same
+    /// key concurrently, and `false` for a new key.
     fn insert(&self, key: &[u8]) -> bool;
 
-    /// [`contains`](Membership::contains) for each of `keys`: `answers` is emptied and then holds
-    /// one answer a key, in their order.
+    /// [`contains`](Membership::contains) for each of `keys`. Replaces the contents of `answers`
+    /// with one answer per key, in their order.
     ///
-    /// Worth using from a handful of keys: a filter that is larger than the processor's caches
-    /// fetches memory for later keys while it tests earlier ones.
+    /// Faster than single calls from a handful of keys on: a filter that is larger than the
+    /// processor's caches prefetches memory for later keys while it tests earlier ones.
     fn contains_many(&self, keys: &[&[u8]], answers: &mut Vec<bool>) {
         answers.clear();
         answers.extend(keys.iter().map(|key| self.contains(key)));
     }
 
-    /// [`insert`](Membership::insert) for each of `keys`, with the same gain as
+    /// [`insert`](Membership::insert) for each of `keys`, with the same advantage as
     /// [`contains_many`](Membership::contains_many).
     fn insert_many(&self, keys: &[&[u8]]) {
         for key in keys {
@@ -45,14 +52,14 @@ pub trait Membership: fmt::Debug + Send + Sync + 'static {
         }
     }
 
-    /// The figures of the set. Its cost is bounded and does not grow with the set.
+    /// The statistics of the set. The cost is bounded, whatever the size of the set.
     fn stats(&self) -> Stats;
 
-    /// Which kind of set this is.
+    /// The family of the set.
     fn family(&self) -> Family;
 }
 
-/// The kinds of sets in this crate.
+/// The families of sets in this crate.
 ///
 /// ```
 /// use bloomgate_filter::Family;
@@ -63,13 +70,13 @@ pub trait Membership: fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
-    /// [`BloomFilter`](crate::BloomFilter): any keys, one cache line a lookup, approximate.
+    /// [`BloomFilter`](crate::BloomFilter): any keys, one cache line per lookup, approximate.
     Bloom,
     /// [`Bitmap`](crate::Bitmap): integers, exact.
     Bitmap,
     /// [`ExactSet`](crate::ExactSet): a few thousand keys of any kind, exact.
     Exact,
-    /// [`ClassicBloom`](crate::ClassicBloom): the textbook filter, for reference.
+    /// [`ClassicBloom`](crate::ClassicBloom): the textbook filter, for comparison.
     Classic,
 }
 
@@ -84,7 +91,7 @@ impl Family {
         }
     }
 
-    /// The number that stands for the family in stored data: bloom 1, bitmap 2, exact 3, classic 4.
+    /// The number of the family in stored data: bloom 1, bitmap 2, exact 3, classic 4.
     pub const fn id(self) -> u8 {
         match self {
             Self::Bloom => 1,
@@ -94,7 +101,7 @@ impl Family {
         }
     }
 
-    /// The family that [`id`](Family::id) gave the number of, or `None` for an unknown number.
+    /// The family with this [`id`](Family::id), or `None` for an unknown number.
     pub const fn from_id(id: u8) -> Option<Self> {
         match id {
             1 => Some(Self::Bloom),
@@ -106,9 +113,9 @@ impl Family {
     }
 }
 
-/// The figures of a set at one moment.
+/// Statistics of a set.
 ///
-/// All are finite. While other threads insert, the numbers may be some inserts apart.
+/// All numbers are finite. During concurrent inserts, the fields may differ by some inserts.
 ///
 /// ```
 /// use bloomgate_filter::Bitmap;
@@ -122,22 +129,23 @@ impl Family {
 /// assert_eq!(stats.current_false_positive_rate, 0.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Stats {
     /// Calls of `insert` so far, repeated keys included.
     pub items: u64,
     /// Distinct keys: counted by the exact families, estimated from the set bits by the others.
-    /// `None` if every bit is set: then nobody can tell.
+    /// `None` if every bit is set, which makes an estimate impossible.
     pub distinct: Option<u64>,
-    /// Distinct items that the filter was planned for; `None` for the exact families, which grow.
+    /// Distinct keys that the filter was sized for; `None` for the exact families, which grow.
     pub capacity: Option<u64>,
-    /// Bytes of memory that hold the set, without counters and fixed fields.
+    /// Bytes of memory of the set, without counters and fixed fields.
     pub bytes: u64,
     /// Bits that a key sets; 0 for the exact families, which do not hash keys into bits.
     pub hashes: u32,
-    /// The share of bits, or of places for keys, that are taken, from 0 to 1.
+    /// The share of bits that are set, or of slots that are used, from 0 to 1.
     pub fill_ratio: f64,
-    /// The false-positive rate to expect with `capacity` distinct items, from 0 to 1.
+    /// The expected false-positive rate with `capacity` distinct keys, from 0 to 1.
     pub expected_false_positive_rate: f64,
-    /// The false-positive rate to expect now, from 0 (empty, or exact) to 1 (every bit set).
+    /// The expected false-positive rate now, from 0 (empty, or exact) to 1 (every bit set).
     pub current_false_positive_rate: f64,
 }

@@ -1,18 +1,17 @@
-//! What this processor and this operating system can do: the only unsafe code of this crate.
+//! Processor and operating system features: the only unsafe code of this crate.
 //!
-//! Each part has a portable twin, which the tests compare it with and which runs on other
-//! platforms:
+//! Each part has a portable equivalent, which runs on other platforms and which the tests compare
+//! it with:
 //!
-//! | here | what | twin |
+//! | module | function | portable equivalent |
 //! |---|---|---|
 //! | [`probe`] | tests the four words of a key at once (AVX2, AVX-512) | [`Block::contains`](crate::block::Block::contains) |
-//! | [`prefetch`] | asks for a cache line ahead of its use | not asking |
-//! | [`huge_pages`] | asks for large pages under a filter (Linux) | not asking |
-//! | [`aes`] | enciphers one block (AES-NI) | the crate `aes` |
+//! | [`prefetch`] | prefetches a cache line | none needed |
+//! | [`huge_pages`] | requests huge pages for a filter (Linux) | none needed |
+//! | [`aes`] | encrypts one block (AES-NI) | the crate `aes` |
 //!
-//! A function that needs a feature of the processor is reached through a *token*, a value that can
-//! only be made by detecting the feature. So the question is asked once, when a filter is made, and
-//! who holds a token needs no proof of his own.
+//! A function that needs a processor feature is a method of a *proof type*, whose values can only
+//! be made by detecting the feature. Detection therefore runs once, when a filter is created.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod aes;

@@ -1,18 +1,21 @@
-//! Sets in files: written while they are in use, read back as they were.
+//! Snapshots: sets in files and messages.
 //!
-//! A snapshot is one set of keys, of any family, in a versioned and checksummed form that is the
-//! same on every target. A service that restarts loads the snapshot instead of scanning its
-//! database, and catches up from the *position* that the snapshot carries.
+//! A snapshot is one set of keys, of any family, in a versioned format with checksums that is the
+//! same on every target. It can be written while other threads use the set. A service that restarts
+//! loads the snapshot instead of scanning its database, and continues from the *position* that the
+//! snapshot contains.
 //!
 //! ```
-//! use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret, snapshot};
+//! use bloomgate_filter::{
+//!     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret, snapshot,
+//! };
 //!
-//! let secret = Secret::generate()?;
+//! let secret = Secret::new(b"replace with 32 random bytes")?;
 //! let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, b"generation no. 1");
 //! let filter = BloomFilter::new(BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?, hasher)?;
 //! filter.insert(b"present");
 //!
-//! // The position is read before the snapshot is taken: what comes later is then behind it.
+//! // Read the position before taking the snapshot: all later keys then come after it.
 //! let position = b"log 7, entry 1200";
 //! let mut bytes = Vec::new();
 //! snapshot::write(&filter, position, &mut bytes)?;
@@ -23,30 +26,30 @@
 //! # Ok::<(), bloomgate_filter::Error>(())
 //! ```
 //!
-//! [`save`] and [`load`] do the same with a file, which [`save`] replaces as a whole or not at all.
-//! [`read_header`] and [`inspect`] tell what a snapshot is of without the secret.
+//! [`save`] and [`load`] do the same with a file, which [`save`] replaces atomically.
+//! [`read_header`] and [`inspect`] read the header without the secret.
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! - Every key whose insert had returned before [`write()`] was called is in the snapshot. Inserts
-//!   that run meanwhile may be in it, or partly, or not.
-//! - What is read is what was written, or there is an [`Error`]. A set that was damaged, cut off or
-//!   made under another secret would deny keys that it holds: none is ever handed out.
-//! - Reading allocates no more than the snapshot has bytes, and 64 KiB, until all of it has been
-//!   checked.
+//! 1. Every key whose insert returned before [`write()`] was called is in the snapshot. Concurrent
+//!    inserts may be in it completely, partly or not at all.
+//! 2. Reading returns the set that was written, or an [`Error`]. A damaged or truncated set, or one
+//!    of another secret, could report its keys as absent, and is never returned.
+//! 3. Reading allocates at most the length of the snapshot and 64 KiB until the whole snapshot has
+//!    been verified.
 //!
-//! The checksums find damage. They don't find forgery: whoever can write a file can give it valid
+//! # Security
+//!
+//! The checksums detect damage, not forgery: anyone who can write the file can compute valid
 //! checksums. Keep snapshots where only the service can write.
 //!
-//! # What a snapshot tells to whoever reads it
-//!
-//! Never the secret, nor anything that keys can be hashed with: only the
+//! A snapshot contains neither the secret nor a key derived from it, only the
 //! [fingerprint](crate::Secret::fingerprint) of the secret and the nonce. A snapshot of a Bloom
-//! filter then tells how many keys it has, not which. One of a bitmap or of an exact set **holds
-//! the keys themselves in clear**, and the position is in clear in all of them. [`save`] makes files
-//! that only their owner can read.
+//! filter reveals how many keys it holds, not which. A snapshot of a bitmap or of an exact set
+//! **contains the keys in plain text**. The position is in plain text in all families. [`save`]
+//! makes files that only their owner can read.
 //!
-//! The bytes are specified in `docs/SNAPSHOT.md` of the repository.
+//! `docs/SNAPSHOT.md` in the repository specifies the format.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -59,25 +62,25 @@ use crate::exact::ExactSet;
 use crate::hash::Secret;
 use crate::membership::Membership;
 
-mod chunks;
+mod bitmap_body;
+mod bloom_body;
+mod exact_body;
 mod file;
 mod header;
-mod keys;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use file::{inspect, load, save};
-use header::Shape;
+use header::FamilyParams;
 pub use header::{Header, MAX_POSITION_BYTES};
 use sealed::Set;
-use stream::{Body, Source};
+use stream::{BodyReader, SnapshotReader};
 
 /// A set that can be written as a snapshot.
 ///
-/// Implemented by the families of this crate and by [`AnySet`]; no other crate can implement it,
-/// because the form of a set is part of the format. Object-safe:
+/// Implemented by the families of this crate and by [`AnySet`]. Other crates can't implement it,
+/// because the format specifies each family. Object-safe:
 ///
 /// ```
 /// use bloomgate_filter::snapshot::{self, Persist};
@@ -123,15 +126,18 @@ macro_rules! persist {
 
 persist!(Bloom: BloomFilter, Classic: ClassicBloom, Bitmap: Bitmap, Exact: ExactSet);
 
-/// A set of whichever family a snapshot was of.
+/// A set of any family, as read from a snapshot.
 ///
 /// ```
 /// use bloomgate_filter::snapshot::AnySet;
-/// use bloomgate_filter::{ClassicBloom, ClassicParams, HashAlgorithm, KeyedHasher, FalsePositiveRate, Secret};
+/// use bloomgate_filter::{
+///     ClassicBloom, ClassicParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
+/// };
 ///
-/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &Secret::generate()?, &[7; 16]);
-/// let plan = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
-/// let set = AnySet::Classic(ClassicBloom::new(plan, hasher)?).into_membership();
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
+/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret, &[7; 16]);
+/// let params = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
+/// let set = AnySet::Classic(ClassicBloom::new(params, hasher)?).into_membership();
 /// assert!(!set.contains(b"absent"));
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
@@ -149,7 +155,7 @@ pub enum AnySet {
 }
 
 impl AnySet {
-    /// The set, to be asked and added to without regard to its family.
+    /// The set as a trait object, for lookups and inserts.
     pub fn into_membership(self) -> Arc<dyn Membership> {
         match self {
             Self::Bloom(set) => Arc::new(set),
@@ -173,7 +179,7 @@ impl sealed::AsSet for AnySet {
     }
 }
 
-/// What came out of a snapshot.
+/// A snapshot that was read: its header and its set.
 ///
 /// ```
 /// use bloomgate_filter::snapshot::{self, AnySet};
@@ -192,26 +198,26 @@ impl sealed::AsSet for AnySet {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Loaded {
-    /// What the snapshot says of itself, the position of its source included.
+    /// The header, including the position.
     pub header: Header,
-    /// The set, ready for look-ups and further inserts; counts go on from where they were.
+    /// The set, ready for lookups and inserts. Its statistics continue from the stored counts.
     pub set: AnySet,
 }
 
 /// Writes a snapshot of `set` to `out`, and flushes it.
 ///
-/// `position` says up to where the set has followed its source. It is handed back as it is; this
-/// crate does not look into it. Read it *before* this call: what enters the set while it is being
-/// written may be missing from the snapshot, so it has to lie behind the position.
+/// `position` is the point in the source of keys up to which the set is complete. It is opaque to
+/// this crate. Read it *before* this call: keys inserted during the call may be missing from the
+/// snapshot, so they must come after the position.
 ///
-/// Others can go on inserting. Memory is constant: a buffer of 32 KiB, from which `out` gets its
-/// bytes in large pieces. A bitmap is [compacted](Bitmap::compact) first. An exact set is sorted in
-/// a list of 16 bytes a key.
+/// Other threads can insert during the call. Uses a buffer of 32 KiB, from which `out` receives
+/// large writes. A bitmap is [compacted](Bitmap::compact) first. An exact set is sorted in a list
+/// of 16 bytes per key.
 ///
 /// # Errors
 ///
-/// [`Error::PositionTooLong`] for a position of more than [`MAX_POSITION_BYTES`], and
-/// [`Error::Io`] if `out` fails. What `out` has received by then is no snapshot.
+/// [`Error::PositionTooLong`] for a position of more than [`MAX_POSITION_BYTES`], and [`Error::Io`]
+/// if `out` fails, which has then received an incomplete snapshot.
 pub fn write<W: Write>(
     set: &(impl Persist + ?Sized),
     position: &[u8],
@@ -221,63 +227,61 @@ pub fn write<W: Write>(
         return Err(Error::PositionTooLong { bytes: position.len() });
     }
     match set.as_set() {
-        Set::Bloom(filter) => words::write_bloom(filter, position, out),
-        Set::Classic(filter) => words::write_classic(filter, position, out),
-        Set::Bitmap(bitmap) => chunks::write(bitmap, position, out),
-        Set::Exact(set) => keys::write(set, position, out),
+        Set::Bloom(filter) => bloom_body::write_bloom(filter, position, out),
+        Set::Classic(filter) => bloom_body::write_classic(filter, position, out),
+        Set::Bitmap(bitmap) => bitmap_body::write(bitmap, position, out),
+        Set::Exact(set) => exact_body::write(set, position, out),
     }
 }
 
 /// Reads a snapshot of `length` bytes from `input`, which must end after them.
 ///
-/// The length has to come from whoever holds the bytes (the size of the file, of the slice, of the
-/// message), because memory is allocated by it; what the snapshot says of its own length is only
-/// compared with it. `input` needs no buffering. `secret` is needed for the families that hash, and
-/// not looked at for the others.
+/// `length` must come from a trusted source, such as the size of the file, slice or message,
+/// because it bounds the memory that is allocated; the length in the header is only compared with
+/// it. `input` needs no buffering. The Bloom filters need `secret`; the exact families ignore it.
 ///
-/// Costs one pass over the bytes, which become the filter, for the families that hash. Bitmaps and
-/// exact sets are made from the bytes once these were read and checked, so that both are in memory
-/// for a moment.
+/// Costs one pass over the bytes. A Bloom filter is read directly into its memory. A bitmap or an
+/// exact set is built after its bytes were read and verified, so that both are in memory for a
+/// short time.
 ///
 /// # Errors
 ///
-/// All that [`read_header`] has; [`Error::SnapshotTruncated`] and [`Error::SnapshotTooLong`] for
-/// another length than the header tells, and for an `input` that ends early or late;
-/// [`Error::SnapshotDamaged`] if the checksum is wrong; [`Error::SnapshotField`] for contents that no
-/// set can have; [`Error::SecretMissing`] and [`Error::SecretDiffers`]; [`Error::OutOfMemory`].
+/// Those of [`read_header`]; [`Error::SnapshotTruncated`] and [`Error::SnapshotTooLong`] if the
+/// length in the header is not `length`, or `input` ends early or late; [`Error::SnapshotDamaged`]
+/// if the checksum is wrong; [`Error::SnapshotField`] for an invalid field or body;
+/// [`Error::SecretMissing`] and [`Error::SecretDiffers`]; [`Error::OutOfMemory`].
 pub fn read<R: Read>(input: R, length: u64, secret: Option<&Secret>) -> Result<Loaded, Error> {
-    let mut source = Source::new(input);
-    let header = Header::read(&mut source)?;
+    let mut reader = SnapshotReader::new(input);
+    let header = Header::read(&mut reader)?;
     header.check_length(length)?;
-    let body = Body::new(source, &header);
+    let body = BodyReader::new(reader, &header);
     let items = header.items();
-    let set = match &header.shape {
-        Shape::Bloom(plan, hashed_by) => {
-            let hasher = hashed_by.hasher(secret)?;
-            AnySet::Bloom(words::read_bloom(*plan, hasher, items, body)?)
+    let set = match &header.family_params {
+        FamilyParams::Bloom(params, hasher_params) => {
+            let hasher = hasher_params.hasher(secret)?;
+            AnySet::Bloom(bloom_body::read_bloom(*params, hasher, items, body)?)
         }
-        Shape::Classic(plan, hashed_by) => {
-            let hasher = hashed_by.hasher(secret)?;
-            AnySet::Classic(words::read_classic(*plan, hasher, items, body)?)
+        FamilyParams::Classic(params, hasher_params) => {
+            let hasher = hasher_params.hasher(secret)?;
+            AnySet::Classic(bloom_body::read_classic(*params, hasher, items, body)?)
         }
-        Shape::Bitmap { chunks, foreign_keys } => {
-            AnySet::Bitmap(chunks::read(*chunks, *foreign_keys, items, body)?)
+        FamilyParams::Bitmap { chunks, non_integer_keys } => {
+            AnySet::Bitmap(bitmap_body::read(*chunks, *non_integer_keys, items, body)?)
         }
-        Shape::Exact { keys } => AnySet::Exact(keys::read(*keys, items, body)?),
+        FamilyParams::Exact { keys } => AnySet::Exact(exact_body::read(*keys, items, body)?),
     };
     Ok(Loaded { header, set })
 }
 
-/// Reads the header at the beginning of `input`, without the secret.
+/// Reads the header at the start of `input`, without the secret.
 ///
-/// The header has a checksum of its own, which is verified. What follows is neither read nor
-/// vouched for.
+/// The checksum of the header is verified. The rest of the snapshot is neither read nor verified.
 ///
 /// # Errors
 ///
 /// [`Error::NotASnapshot`], [`Error::SnapshotVersion`], [`Error::SnapshotTruncated`],
-/// [`Error::SnapshotHeaderDamaged`], [`Error::SnapshotFamily`], [`Error::SnapshotHash`],
-/// [`Error::SnapshotField`] with the field that no set can have, and [`Error::Io`] if `input` fails.
+/// [`Error::SnapshotHeaderDamaged`], [`Error::SnapshotFamily`], [`Error::SnapshotHashAlgorithm`],
+/// [`Error::SnapshotField`] with the invalid field, and [`Error::Io`] if `input` fails.
 pub fn read_header<R: Read>(input: R) -> Result<Header, Error> {
-    Header::read(&mut Source::new(input))
+    Header::read(&mut SnapshotReader::new(input))
 }

@@ -1,4 +1,4 @@
-//! A hash table of fixed size that items only enter, read without locks.
+//! An insert-only hash table of fixed size with lock-free reads.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -8,44 +8,44 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(test)]
 mod tests;
 
-/// An open-addressing table with linear probing. At most half of its slots are ever taken, so that
-/// every probe soon meets an empty one.
+/// An open-addressing table with linear probing. At most half of its slots are used, so probes are
+/// short.
 ///
-/// Readers need nothing but `&self`. Writers must take turns (their owner holds a lock), or two of
-/// them may enter the same item twice. Growing makes a new table; whoever owns the table publishes
-/// it in place of the old one, which stays readable as long as somebody reads it.
+/// Readers need only `&self`. Writers must hold the owner's write lock, or two of them may insert
+/// the same item twice. Growing makes a new table that the owner publishes in place of the old one;
+/// the old one stays valid for its remaining readers.
 ///
-/// *Why a reader can't miss an item.* A slot is written once and never emptied. An item goes into
-/// the first empty slot of its probe; the slots before it were taken by writers whose turn came
-/// earlier. Whoever runs after the insert returned therefore sees all of them taken, and the item.
+/// *Why a reader can't miss an item.* A slot is written once and never emptied. An item is written
+/// to the first empty slot of its probe sequence; earlier writers filled the slots before it. A
+/// reader that runs after the insert returned therefore sees all of those slots filled, and the
+/// item.
 pub(crate) struct Table<T> {
     slots: Box<[OnceLock<T>]>,
-    taken: AtomicUsize,
-    /// `RandomState` is SipHash under random keys: whoever chooses the items can't make them
-    /// collide. Its values differ from process to process, which is right for slots alone: they
-    /// are never stored, sent or shown.
+    used: AtomicUsize,
+    /// `RandomState` is SipHash under random keys: an attacker who chooses the items can't make
+    /// them collide. Its values differ between processes, which is acceptable because slot
+    /// positions are never stored or exchanged.
     hasher: RandomState,
 }
 
 impl<T: Clone + Eq + Hash> Table<T> {
-    /// An empty table with room for `room` items, hashing with `hasher`.
-    pub(crate) fn new(room: usize, hasher: RandomState) -> Self {
-        let slots = (0..room.saturating_mul(2)).map(|_| OnceLock::new()).collect();
-        Self { slots, taken: AtomicUsize::new(0), hasher }
+    /// An empty table for `capacity` items that hashes with `hasher`.
+    pub(crate) fn new(capacity: usize, hasher: RandomState) -> Self {
+        let slots = (0..capacity.saturating_mul(2)).map(|_| OnceLock::new()).collect();
+        Self { slots, used: AtomicUsize::new(0), hasher }
     }
 
-    /// A table with room for `room` items, or for as many as are here if that is more, and the
-    /// items of this one.
-    pub(crate) fn resized(&self, room: usize) -> Self {
-        let table = Self::new(room.max(self.len()), self.hasher.clone());
+    /// A table with the same items and the given capacity, or the number of items if that is more.
+    pub(crate) fn resized(&self, capacity: usize) -> Self {
+        let table = Self::new(capacity.max(self.len()), self.hasher.clone());
         for item in self.items() {
-            // Never refused: there is room for all of them.
+            // Can't fail: the capacity suffices for all of them.
             let _ = table.insert(item.clone());
         }
         table
     }
 
-    /// Whether an item equal to `key` is in.
+    /// Whether the table contains an item equal to `key`.
     #[inline]
     pub(crate) fn contains<Q>(&self, key: &Q) -> bool
     where
@@ -58,9 +58,9 @@ impl<T: Clone + Eq + Hash> Table<T> {
         self.probe(key).map_while(OnceLock::get).any(|item| item.borrow() == key)
     }
 
-    /// Adds `item`, of which the caller knows that it isn't in. Hands it back if the table is full.
+    /// Adds `item`, which must not be in the table. Returns it if the table is full.
     pub(crate) fn insert(&self, item: T) -> Result<(), T> {
-        if self.len() >= self.room() {
+        if self.len() >= self.capacity() {
             return Err(item);
         }
         let slots = self.probe(&item);
@@ -68,7 +68,7 @@ impl<T: Clone + Eq + Hash> Table<T> {
         for slot in slots {
             match slot.set(item) {
                 Ok(()) => {
-                    self.taken.fetch_add(1, Ordering::Relaxed);
+                    self.used.fetch_add(1, Ordering::Relaxed);
                     return Ok(());
                 }
                 Err(refused) => item = refused,
@@ -77,40 +77,40 @@ impl<T: Clone + Eq + Hash> Table<T> {
         Err(item)
     }
 
-    /// The slots in the order in which `key` looks for its place. The table must have slots.
+    /// The probe sequence of `key`. The table must have slots.
     #[inline]
     fn probe<'t, Q>(&'t self, key: &Q) -> impl Iterator<Item = &'t OnceLock<T>> + use<'t, T, Q>
     where
         Q: Hash + ?Sized,
     {
-        // The upper half of the product maps a uniform hash onto the slots, however many.
+        // The upper half of the product maps a uniform hash to any number of slots.
         let hash = u128::from(self.hasher.hash_one(key));
         let start = ((hash * self.slots.len() as u128) >> 64) as usize;
         let (before, after) = self.slots.split_at(start);
         after.iter().chain(before)
     }
 
-    /// The items, in no order that means anything.
+    /// The items, in unspecified order.
     pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(OnceLock::get)
     }
 
     /// The number of items.
     pub(crate) fn len(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
+        self.used.load(Ordering::Relaxed)
     }
 
-    /// How many items fit.
-    pub(crate) fn room(&self) -> usize {
+    /// The most items that the table can hold.
+    pub(crate) fn capacity(&self) -> usize {
         self.slots.len() / 2
     }
 
-    /// The number of slots, twice the room.
+    /// The number of slots: twice the capacity.
     pub(crate) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// Bytes on the heap, without what the items themselves point to.
+    /// Bytes on the heap, without the heap memory of the items.
     pub(crate) fn bytes(&self) -> u64 {
         size_of_val(&*self.slots) as u64
     }

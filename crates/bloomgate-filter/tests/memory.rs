@@ -1,10 +1,10 @@
-//! `bytes()` of the exact families against what the allocator was really asked for.
+//! Tests of `bytes()` of the exact families against the actual allocations.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+#![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
 use bloomgate_filter::{Bitmap, ExactSet};
 
-/// What `fill` leaves on the heap, and what the set it made says of itself.
+/// The heap bytes that `fill` allocates, and the bytes that the resulting set reports.
 fn measured<S>(fill: impl FnOnce() -> S, bytes: impl Fn(&S) -> u64) -> (u64, u64) {
     let mut set = None;
     let counted = allocation_counter::measure(|| set = Some(fill()));
@@ -15,7 +15,7 @@ fn measured<S>(fill: impl FnOnce() -> S, bytes: impl Fn(&S) -> u64) -> (u64, u64
 const COUNTERS: u64 = 2 * 32 * 64;
 
 #[test]
-fn a_bitmap_tells_all_of_its_memory_and_allocates_nothing_to_answer() {
+fn bitmap_reports_its_heap_memory_and_lookups_do_not_allocate() {
     // Nothing, dense ids, sparse ids, and ids that are far apart.
     for (count, gap) in [(0, 1), (200_000, 1), (30_000, 100), (5_000, 1 << 40)] {
         for compact in [false, true] {
@@ -25,23 +25,23 @@ fn a_bitmap_tells_all_of_its_memory_and_allocates_nothing_to_answer() {
                 if compact {
                     bitmap.compact();
                 }
-                // Readers leave nothing behind but what they allocate once a thread.
+                // Lookups allocate nothing, except once per thread.
                 let answers = allocation_counter::measure(|| {
                     assert!((0..count).all(|n| bitmap.contains_id(n * gap)));
                 });
                 assert_eq!(answers.count_total, 0);
                 bitmap
             };
-            // The first use in a thread allocates what the thread keeps.
+            // The first use in a thread allocates thread-local memory.
             drop(fill());
-            let (heap, told) = measured(fill, Bitmap::bytes);
-            assert_eq!(heap, told + COUNTERS, "{count} {gap} {compact}");
+            let (heap, reported) = measured(fill, Bitmap::bytes);
+            assert_eq!(heap, reported + COUNTERS, "{count} {gap} {compact}");
         }
     }
 }
 
 #[test]
-fn an_exact_set_tells_all_of_its_memory() {
+fn exact_set_reports_its_heap_memory() {
     for count in [0, 1, 9, 5_000_u64] {
         let fill = || {
             let set = ExactSet::new();
@@ -49,7 +49,7 @@ fn an_exact_set_tells_all_of_its_memory() {
             set
         };
         drop(fill());
-        let (heap, told) = measured(fill, ExactSet::bytes);
-        assert_eq!(heap, told, "{count}");
+        let (heap, reported) = measured(fill, ExactSet::bytes);
+        assert_eq!(heap, reported, "{count}");
     }
 }

@@ -1,12 +1,12 @@
-//! The keys: 64-bit ids in random order.
+//! The benchmark keys: 64-bit ids in pseudorandom order.
 
 use std::ops::Range;
 
-/// The keys that are asked for.
+/// The keys of the lookups.
 pub(crate) struct Keys {
     /// Never inserted.
     pub(crate) absent: Vec<u64>,
-    /// Inserted, in another order.
+    /// Inserted, in a different order.
     pub(crate) present: Vec<u64>,
 }
 
@@ -18,12 +18,12 @@ impl Keys {
     }
 }
 
-/// The ids that are inserted as numbers `range`.
+/// The inserted ids with the numbers in `range`.
 pub(crate) fn inserted(range: Range<usize>) -> Vec<u64> {
     range.map(|at| id(at as u64)).collect()
 }
 
-/// A bijection that looks random: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
+/// A pseudorandom bijection: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
 fn id(at: u64) -> u64 {
     let mut z = at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,11 +1,11 @@
-//! The tables, in Markdown.
+//! The report: Markdown tables.
 
 use std::fmt;
 
-use crate::contenders::{AES, AES_BATCH, FASTBLOOM_DEFAULT, FB, LINE, SIP, XXH3, XXH3_BATCH};
+use crate::filters::{AES, AES_BATCH, FASTBLOOM_DEFAULT, FB, LINE, SIP, XXH3, XXH3_BATCH};
 use crate::timing::Samples;
 
-/// One contender with one number of keys.
+/// The lookups of one filter with one number of keys.
 pub(crate) struct LookupRow {
     pub(crate) items: usize,
     pub(crate) name: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct LookupRow {
     pub(crate) passed: f64,
 }
 
-/// One contender being filled.
+/// The inserts into one filter.
 #[derive(Default)]
 pub(crate) struct InsertRow {
     pub(crate) items: usize,
@@ -25,20 +25,20 @@ pub(crate) struct InsertRow {
     pub(crate) ns: Samples,
 }
 
-/// Bits a key at one rate.
+/// Bits per key at one false-positive rate.
 pub(crate) struct SpaceRow {
     pub(crate) rate: f64,
     pub(crate) bloom: f64,
     pub(crate) classic: f64,
 }
 
-/// One hash of keys of eight bytes.
+/// One hash algorithm, with keys of eight bytes.
 pub(crate) struct HashRow {
     pub(crate) name: &'static str,
     pub(crate) ns: Samples,
 }
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) lookups: Vec<LookupRow>,
@@ -47,7 +47,7 @@ pub(crate) struct Report {
     pub(crate) hashes: Vec<HashRow>,
 }
 
-/// A ratio of two medians, and the most that is aimed for with 1, 10 and 100 million keys.
+/// A ratio of two times, and its upper targets with 1, 10 and 100 million keys.
 struct Ratio {
     title: &'static str,
     of: (Kind, &'static str),
@@ -62,8 +62,8 @@ enum Kind {
     Insert,
 }
 
-/// For a ratio that is told and not aimed at.
-const NO_AIM: [f64; 3] = [f64::NAN; 3];
+/// For a ratio without a target.
+const NO_TARGET: [f64; 3] = [f64::NAN; 3];
 
 const RATIOS: [Ratio; 9] = [
     ratio("absent ÷ fastbloom", (Kind::Absent, XXH3), (Kind::Absent, FB), [0.25, 0.70, 0.50]),
@@ -85,13 +85,13 @@ const RATIOS: [Ratio; 9] = [
         "SipHash-1-3 ÷ fastbloom's default hash",
         (Kind::Absent, SIP),
         (Kind::Absent, FASTBLOOM_DEFAULT),
-        NO_AIM,
+        NO_TARGET,
     ),
     ratio(
         "AES-128 batched ÷ fastbloom's default hash",
         (Kind::Absent, AES_BATCH),
         (Kind::Absent, FASTBLOOM_DEFAULT),
-        NO_AIM,
+        NO_TARGET,
     ),
     ratio("insert ÷ fastbloom", (Kind::Insert, XXH3), (Kind::Insert, FB), [0.45, 0.65, 0.50]),
     ratio(
@@ -172,7 +172,7 @@ impl fmt::Display for Report {
             writeln!(f)?;
         }
 
-        writeln!(f, "\nRatios, each with the most that is aimed for\n")?;
+        writeln!(f, "\nRatios, with their upper targets\n")?;
         writeln!(
             f,
             "| |{}",
@@ -188,7 +188,7 @@ impl fmt::Display for Report {
                     _ => None,
                 };
                 match value {
-                    Some(value) => write!(f, " {value:.2}{} |", aim(ratio, items))?,
+                    Some(value) => write!(f, " {value:.2}{} |", target(ratio, items))?,
                     None => write!(f, " – |")?,
                 }
             }
@@ -215,7 +215,7 @@ fn millions(items: usize) -> String {
     format!("{} M", items as f64 / 1e6)
 }
 
-fn aim(ratio: &Ratio, items: usize) -> String {
+fn target(ratio: &Ratio, items: usize) -> String {
     let at = [1_000_000, 10_000_000, 100_000_000].into_iter().position(|size| size == items);
     let at_most = at.map_or(f64::NAN, |at| ratio.at_most[at]);
     if at_most.is_nan() { String::new() } else { format!(" (≤ {at_most:.2})") }

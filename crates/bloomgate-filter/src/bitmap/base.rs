@@ -1,19 +1,20 @@
-//! The sorted body of a bitmap, fixed but for the bits of its pages.
+//! The base of a bitmap: sorted chunks, immutable except for the bits of its pages.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::directory::{Directory, PackedPlace, Place};
+use super::directory::{Directory, Location, PackedLocation};
 use super::page::{self, PAGE_BITS, Page};
 
-/// The most ids that a chunk keeps as an array. At 4096 an array is as large as a page.
+/// The most ids that a chunk stores as an array. At 4096 ids an array is as large as a page.
 pub(super) const MAX_IN_ARRAY: usize = 4096;
 
-/// The fewest ids that the overlay takes before they are merged into the base.
+/// The fewest ids that the overlay holds before they are merged into the base.
 const MIN_OVERLAY: usize = 1024;
 
-/// The overlay may hold one id for so many chunks and ids in arrays. Merging copies those, so that a
-/// set which grows by inserts copies about 17 of them in all for each that it ends up with.
+/// Chunks and array ids of the base per id that the overlay may hold. Merging copies all of them,
+/// so a set that grows by inserts copies about 17 entries in total for each entry of its final
+/// size.
 const BASE_PER_OVERLAY: usize = 16;
 
 /// The chunk of an id, and its position within the chunk.
@@ -22,11 +23,11 @@ pub(super) fn split(id: u64) -> (u64, u16) {
     (id >> 16, id as u16)
 }
 
-/// Ids by chunk. A chunk with up to [`MAX_IN_ARRAY`] ids is a sorted array, one after the other in
-/// a single allocation; a chunk with more is a page.
+/// Ids by chunk. A chunk with up to [`MAX_IN_ARRAY`] ids is a sorted array; all arrays share one
+/// allocation. A chunk with more ids is a page.
 ///
-/// A base is made anew to change it, except that bits are set in its pages in place. Every base
-/// made from it has *the same* pages, so that such a bit can't miss the new base.
+/// A change makes a new base, except that bits of pages are set in place. Every base derived from
+/// this one shares *the same* pages, so that such a bit is in the new base, too.
 pub(super) struct Base {
     directory: Directory,
     chunks: usize,
@@ -45,7 +46,7 @@ pub(super) enum Chunk<'a> {
 impl Base {
     /// A base of `ids`, which are strictly ascending.
     pub(super) fn from_ids(ids: &[u64]) -> Self {
-        let mut builder = Builder::with_room_for(0, ids.len(), 0);
+        let mut builder = BaseBuilder::with_capacity(0, ids.len(), 0);
         for of_chunk in ids.chunk_by(|a, b| split(*a).0 == split(*b).0) {
             let start = builder.arrays.len();
             builder.arrays.extend(of_chunk.iter().map(|&id| split(id).1));
@@ -57,28 +58,28 @@ impl Base {
     /// The ids of chunk `number`, if it has any.
     #[inline]
     pub(super) fn chunk(&self, number: u64) -> Option<Chunk<'_>> {
-        self.directory.get(number).map(|place| self.at(place))
+        self.directory.get(number).map(|location| self.at(location))
     }
 
     /// Every chunk in ascending order of the numbers.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (u64, Chunk<'_>)> {
-        self.directory.iter().map(|(number, place)| (number, self.at(place)))
+        self.directory.iter().map(|(number, location)| (number, self.at(location)))
     }
 
     #[inline]
-    fn at(&self, place: Place) -> Chunk<'_> {
-        match place {
-            Place::Page(index) => Chunk::Page(&self.pages[index]),
-            Place::Array { start, len } => Chunk::Array(&self.arrays[start..start + len]),
+    fn at(&self, location: Location) -> Chunk<'_> {
+        match location {
+            Location::Page(index) => Chunk::Page(&self.pages[index]),
+            Location::Array { start, len } => Chunk::Array(&self.arrays[start..start + len]),
         }
     }
 
-    /// A base with the ids of both, and how many of `other`'s ids were not here.
+    /// A base with the ids of both, and how many ids of `other` were not in this one.
     ///
-    /// The pages of this base are in the new one too and get the bits of `other` at once. Pages of
-    /// `other` are copied: what is inserted into `other` later does not belong here.
+    /// The new base shares the pages of this one, which receive the bits of `other` immediately.
+    /// Pages of `other` are copied: later inserts into `other` must not appear here.
     pub(super) fn union(&self, other: &Base) -> (Base, u64) {
-        let mut builder = Builder::with_room_for(
+        let mut builder = BaseBuilder::with_capacity(
             self.chunks.max(other.chunks),
             self.arrays.len() + other.arrays.len(),
             self.pages.len() + other.pages.len(),
@@ -87,7 +88,7 @@ impl Base {
         let mut own = self.chunks().peekable();
         let mut others = other.chunks().peekable();
         loop {
-            // Which side has the lower number; a side that has ended counts as the highest.
+            // The side with the lower chunk number; an exhausted side counts as higher.
             let side = match (own.peek(), others.peek()) {
                 (None, None) => break,
                 (Some(_), None) => Ordering::Less,
@@ -101,40 +102,40 @@ impl Base {
         (builder.finish(), new)
     }
 
-    /// How many chunks there are, ids in arrays, and pages.
+    /// The numbers of chunks, of ids in arrays, and of pages.
     pub(super) fn counts(&self) -> (usize, usize, usize) {
         (self.chunks, self.arrays.len(), self.pages.len())
     }
 
     /// How many ids the overlay may hold before it is merged into this base.
-    pub(super) fn overlay_room(&self) -> usize {
+    pub(super) fn overlay_capacity(&self) -> usize {
         ((self.arrays.len() + self.chunks) / BASE_PER_OVERLAY).max(MIN_OVERLAY)
     }
 
-    /// Places for ids: the bits of pages and the entries of arrays.
-    pub(super) fn places(&self) -> u64 {
+    /// Slots for ids: the bits of pages and the entries of arrays.
+    pub(super) fn slots(&self) -> u64 {
         self.pages.len() as u64 * PAGE_BITS + self.arrays.len() as u64
     }
 
     /// Bytes on the heap, constant time.
     pub(super) fn bytes(&self) -> u64 {
-        // A page is one allocation, headed by the two counters of its `Arc`.
+        // A page is one allocation that begins with the two counters of its `Arc`.
         let page = size_of::<Page>() + 2 * size_of::<usize>();
         let pages = size_of_val(&*self.pages) + self.pages.len() * page;
         self.directory.bytes() + (size_of_val(&*self.arrays) + pages) as u64
     }
 }
 
-/// Puts a base together from chunks in strictly ascending order.
+/// Builds a base from chunks in strictly ascending order.
 #[derive(Default)]
-pub(super) struct Builder {
-    chunks: Vec<(u64, PackedPlace)>,
+pub(super) struct BaseBuilder {
+    chunks: Vec<(u64, PackedLocation)>,
     arrays: Vec<u16>,
     pages: Vec<Arc<Page>>,
 }
 
-impl Builder {
-    fn with_room_for(chunks: usize, in_arrays: usize, pages: usize) -> Self {
+impl BaseBuilder {
+    fn with_capacity(chunks: usize, in_arrays: usize, pages: usize) -> Self {
         Self {
             chunks: Vec::with_capacity(chunks),
             arrays: Vec::with_capacity(in_arrays),
@@ -151,15 +152,15 @@ impl Builder {
 
     /// Adds a chunk of this page.
     pub(super) fn push_page(&mut self, number: u64, page: Arc<Page>) {
-        self.push(number, Place::Page(self.pages.len()));
+        self.push(number, Location::Page(self.pages.len()));
         self.pages.push(page);
     }
 
-    /// Makes what was put into the arrays from `start` on a chunk; a page if it is too many.
+    /// Makes a chunk of the array entries from `start` on, or a page if they are too many.
     fn close_array(&mut self, number: u64, start: usize) {
         let len = self.arrays.len() - start;
         if len <= MAX_IN_ARRAY {
-            self.push(number, Place::Array { start, len });
+            self.push(number, Location::Array { start, len });
         } else {
             let page = Page::from_positions(&self.arrays[start..]);
             self.arrays.truncate(start);
@@ -167,8 +168,8 @@ impl Builder {
         }
     }
 
-    /// Adds the union of two chunks of the same number, either of which may be missing, and counts
-    /// the ids that are only in `right`. A page in `left` stays the same page.
+    /// Adds the union of two chunks with the same number, either of which may be missing, and
+    /// returns how many ids are only in `right`. A page in `left` is shared, not copied.
     fn push_union(
         &mut self,
         left: Option<(u64, Chunk<'_>)>,
@@ -203,7 +204,7 @@ impl Builder {
                 new as u64
             }
             (left, Some((number, Chunk::Page(right)))) => {
-                // What is new is what the copy holds beyond `left`, not what `right` holds by now.
+                // Counted in the copy: `right` may receive more ids meanwhile.
                 let words = right.words();
                 let page = Page::from_words(&words);
                 let mut new = page::count(&words);
@@ -216,11 +217,11 @@ impl Builder {
         }
     }
 
-    fn push(&mut self, number: u64, place: Place) {
-        self.chunks.push((number, PackedPlace::pack(place)));
+    fn push(&mut self, number: u64, location: Location) {
+        self.chunks.push((number, PackedLocation::pack(location)));
     }
 
-    /// The base.
+    /// The finished base.
     pub(super) fn finish(self) -> Base {
         Base {
             directory: Directory::new(&self.chunks),

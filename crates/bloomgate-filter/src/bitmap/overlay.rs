@@ -1,49 +1,50 @@
-//! The ids of a bitmap that are not sorted in yet.
+//! The overlay of a bitmap: a hash table of the ids that are not sorted in yet.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// An open-addressing table with linear probing. At most half of its slots are ever taken, so that
-/// every probe soon meets an empty one.
+/// An open-addressing table with linear probing. At most half of its slots are used, so probes are
+/// short.
 ///
-/// It is a [`Table`](crate::table::Table) of bare integers: the same rules keep readers from missing
-/// an id, in half the memory. Readers need nothing but `&self`; writers must take turns.
+/// It is a [`Table`](crate::table::Table) specialised for integers, in half the memory; the same
+/// argument shows that readers can't miss an id. Readers need only `&self`; writers must hold the
+/// write lock.
 pub(super) struct Overlay {
     /// An id, or 0 for an empty slot.
     slots: Box<[AtomicU64]>,
-    /// Whether the id 0 is in.
+    /// Whether the overlay contains the id 0.
     zero: AtomicBool,
-    taken: AtomicUsize,
-    /// Random keys, so that nobody can choose ids that collide. The hashes never leave the process.
+    used: AtomicUsize,
+    /// Random keys: an attacker can't choose ids that collide. The hashes never leave the process.
     hasher: RandomState,
 }
 
 impl Overlay {
-    /// An empty overlay with room for `room` ids, hashing with `hasher`.
-    pub(super) fn new(room: usize, hasher: RandomState) -> Self {
+    /// An empty overlay for `capacity` ids that hashes with `hasher`.
+    pub(super) fn new(capacity: usize, hasher: RandomState) -> Self {
         Self {
-            slots: (0..room.saturating_mul(2)).map(|_| AtomicU64::new(0)).collect(),
+            slots: (0..capacity.saturating_mul(2)).map(|_| AtomicU64::new(0)).collect(),
             zero: AtomicBool::new(false),
-            taken: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
             hasher,
         }
     }
 
-    /// An overlay with room for `room` ids and the ids of this one, which must be no more.
-    pub(super) fn resized(&self, room: usize) -> Self {
-        let overlay = Self::new(room, self.hasher.clone());
+    /// An overlay with the same ids and the given capacity, which must suffice for them.
+    pub(super) fn resized(&self, capacity: usize) -> Self {
+        let overlay = Self::new(capacity, self.hasher.clone());
         for id in self.ids() {
             overlay.insert(id);
         }
         overlay
     }
 
-    /// An empty overlay without slots that hashes as this one does.
+    /// An empty overlay of capacity 0 with the same hasher.
     pub(super) fn emptied(&self) -> Self {
         Self::new(0, self.hasher.clone())
     }
 
-    /// Whether `id` is in.
+    /// Whether the overlay contains `id`.
     #[inline]
     pub(super) fn contains(&self, id: u64) -> bool {
         if self.slots.is_empty() {
@@ -52,13 +53,13 @@ impl Overlay {
         if id == 0 {
             return self.zero.load(Ordering::Acquire);
         }
-        let met = self.probe(id).map(|slot| slot.load(Ordering::Acquire));
-        met.take_while(|&taken| taken != 0).any(|taken| taken == id)
+        let entries = self.probe(id).map(|slot| slot.load(Ordering::Acquire));
+        entries.take_while(|&entry| entry != 0).any(|entry| entry == id)
     }
 
-    /// Adds `id`, of which the caller knows that it isn't in. `false` if there is no room.
+    /// Adds `id`, which must not be in the overlay. `false` if the overlay is full.
     pub(super) fn insert(&self, id: u64) -> bool {
-        if self.len() >= self.room() {
+        if self.len() >= self.capacity() {
             return false;
         }
         if id == 0 {
@@ -69,21 +70,21 @@ impl Overlay {
             };
             slot.store(id, Ordering::Release);
         }
-        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.used.fetch_add(1, Ordering::Relaxed);
         true
     }
 
-    /// The slots in the order in which `id` looks for its place.
+    /// The probe sequence of `id`.
     #[inline]
     fn probe(&self, id: u64) -> impl Iterator<Item = &AtomicU64> {
-        // The upper half of the product maps a uniform hash onto the slots, however many.
+        // The upper half of the product maps a uniform hash to any number of slots.
         let hash = u128::from(self.hasher.hash_one(id));
         let start = ((hash * self.slots.len() as u128) >> 64) as usize;
         let (before, after) = self.slots.split_at(start);
         after.iter().chain(before)
     }
 
-    /// The ids, in no order that means anything.
+    /// The ids, in unspecified order.
     pub(super) fn ids(&self) -> impl Iterator<Item = u64> {
         let zero = self.zero.load(Ordering::Acquire).then_some(0);
         let others = self.slots.iter().map(|slot| slot.load(Ordering::Acquire));
@@ -92,15 +93,15 @@ impl Overlay {
 
     /// The number of ids.
     pub(super) fn len(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
+        self.used.load(Ordering::Relaxed)
     }
 
-    /// How many ids fit.
-    pub(super) fn room(&self) -> usize {
+    /// The most ids that the overlay can hold.
+    pub(super) fn capacity(&self) -> usize {
         self.slots.len() / 2
     }
 
-    /// The number of slots, twice the room.
+    /// The number of slots: twice the capacity.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_found_once_it_is_in() {
+    fn overlay_finds_every_inserted_id() {
         let overlay = Overlay::new(30, RandomState::new());
         let ids: Vec<u64> = (0..29).chain([u64::MAX]).collect();
         for (at, &id) in ids.iter().enumerate() {
@@ -132,15 +133,18 @@ mod tests {
     }
 
     #[test]
-    fn a_resized_overlay_holds_the_same_ids() {
+    fn resized_overlay_holds_the_same_ids() {
         let small = Overlay::new(3, RandomState::new());
         for id in [0, 7, u64::MAX] {
             assert!(small.insert(id));
         }
         assert!(!small.insert(8));
-        for room in [3, 4, 50] {
-            let resized = small.resized(room);
-            assert_eq!((resized.len(), resized.room(), resized.slots()), (3, room, 2 * room));
+        for capacity in [3, 4, 50] {
+            let resized = small.resized(capacity);
+            assert_eq!(
+                (resized.len(), resized.capacity(), resized.slots()),
+                (3, capacity, 2 * capacity)
+            );
             assert!([0, 7, u64::MAX].iter().all(|&id| resized.contains(id)));
             assert!(!resized.contains(8));
         }

@@ -1,4 +1,4 @@
-//! One bit for each of the 65,536 ids of a chunk.
+//! A page of a bitmap: one atomic bit for each of the 65,536 ids of a chunk.
 
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +11,9 @@ pub(super) const PAGE_BITS: u64 = 1 << 16;
 
 /// The bits of one chunk, set in place by any number of threads.
 ///
-/// *Orders.* Reads after an insert returned see the bit by the coherence of its single word.
-/// Release and acquire add that whoever finds an id also sees what was done before it was inserted.
+/// *Memory order.* A read after an insert returned sees the bit, by the coherence of its single
+/// word. With release and acquire, a thread that finds an id also sees the writes made before the
+/// insert.
 pub(super) struct Page([AtomicU64; PAGE_WORDS]);
 
 impl Page {
@@ -25,42 +26,42 @@ impl Page {
     pub(super) fn from_positions(positions: &[u16]) -> Self {
         let mut words = [0; PAGE_WORDS];
         for &position in positions {
-            let (word, mask) = place(position);
+            let (word, mask) = word_and_mask(position);
             words[word] |= mask;
         }
         Self::from_words(&words)
     }
 
-    /// Sets the bit at `position`; whether it was 0 before.
+    /// Sets the bit at `position`; `true` if it was 0.
     #[inline]
     pub(super) fn insert(&self, position: u16) -> bool {
-        let (word, mask) = place(position);
+        let (word, mask) = word_and_mask(position);
         self.0[word].fetch_or(mask, Ordering::Release) & mask == 0
     }
 
     /// Whether the bit at `position` is set.
     #[inline]
     pub(super) fn contains(&self, position: u16) -> bool {
-        let (word, mask) = place(position);
+        let (word, mask) = word_and_mask(position);
         self.0[word].load(Ordering::Acquire) & mask != 0
     }
 
-    /// Sets all bits that are set in `words`; how many of them were 0 before.
+    /// Sets all bits that are set in `words`; returns how many of them were 0.
     pub(super) fn insert_words(&self, words: &[u64; PAGE_WORDS]) -> u64 {
         let pairs = self.0.iter().zip(words);
         let new = pairs.map(|(own, &word)| word & !own.fetch_or(word, Ordering::Release));
         new.map(|bits| u64::from(bits.count_ones())).sum()
     }
 
-    /// A copy of the words. Bits that are set meanwhile may be missing.
+    /// A copy of the words. Bits set during the call may be missing.
     pub(super) fn words(&self) -> [u64; PAGE_WORDS] {
         array::from_fn(|at| self.0[at].load(Ordering::Acquire))
     }
 }
 
-/// The word of a position and the mask of its bit.
+/// The index of the word of a position, and the mask of its bit.
 #[inline]
-fn place(position: u16) -> (usize, u64) {
+fn word_and_mask(position: u16) -> (usize, u64) {
     (usize::from(position >> 6), 1 << (position & 63))
 }
 

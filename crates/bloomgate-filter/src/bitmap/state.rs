@@ -1,4 +1,4 @@
-//! What a bitmap publishes: a base, with an overlay of ids that are not in it yet.
+//! The published state of a bitmap: a base, with an overlay of newer ids.
 
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::base::{Base, Chunk, split};
 use super::overlay::Overlay;
 
-/// The least room that an overlay is made with.
-const FIRST_ROOM: usize = 16;
+/// The capacity of the first overlay that is not empty.
+const INITIAL_CAPACITY: usize = 16;
 
-/// How much larger each overlay is than the one before it.
+/// The factor by which overlays grow.
 const GROWTH: usize = 4;
 
 /// All ids of a bitmap. An id is in a page of the base, in an array of the base, or in the overlay.
 ///
-/// The overlay holds no id whose chunk is a page: a page answers alone.
+/// The overlay holds no id whose chunk is a page, so that a lookup in a page is sufficient.
 pub(super) struct State {
     base: Arc<Base>,
     overlay: Overlay,
@@ -36,33 +36,34 @@ impl State {
         }
     }
 
-    /// Adds `id` if its chunk is a page. Whether it was new; `None` if it is not in and has to go
-    /// into the overlay.
+    /// Adds `id` if its chunk is a page, and returns whether it was new. `None` if `id` is absent
+    /// and must be added to the overlay.
     ///
-    /// Needs no turn, even in a state that was replaced meanwhile: later states have the same page.
+    /// Needs no lock, even in a state that has been replaced: later states share the page.
     #[inline]
     pub(super) fn insert_in_place(&self, id: u64) -> Option<bool> {
         let (chunk, position) = split(id);
         match self.base.chunk(chunk) {
             Some(Chunk::Page(page)) => Some(page.insert(position)),
-            // What is in stays in.
+            // An id that is present stays present.
             _ => self.contains(id).then_some(false),
         }
     }
 
-    /// Adds `id`, which is not in and whose chunk is no page, to the overlay. `false` if that is
-    /// full. Only for the writer whose turn it is, and only in the published state.
+    /// Adds `id`, which must be absent and whose chunk must not be a page, to the overlay. `false`
+    /// if the overlay is full. The caller must hold the write lock, and this must be the published
+    /// state.
     pub(super) fn insert_into_overlay(&self, id: u64) -> bool {
         self.overlay.insert(id)
     }
 
-    /// A state with the same ids and room for one more in its overlay: a larger one, or an empty
-    /// one after its ids went into a new base. Only for the writer whose turn it is.
-    pub(super) fn with_room(&self) -> Self {
-        let most = self.base.overlay_room();
-        let room = self.overlay.room();
-        if room < most {
-            let overlay = self.overlay.resized((GROWTH * room).clamp(FIRST_ROOM, most));
+    /// A state with the same ids and a free slot in its overlay: either a larger overlay, or an
+    /// empty one beside a new base. The caller must hold the write lock.
+    pub(super) fn with_free_slot(&self) -> Self {
+        let max = self.base.overlay_capacity();
+        let capacity = self.overlay.capacity();
+        if capacity < max {
+            let overlay = self.overlay.resized((GROWTH * capacity).clamp(INITIAL_CAPACITY, max));
             Self { base: Arc::clone(&self.base), overlay }
         } else {
             self.compacted()
@@ -71,8 +72,8 @@ impl State {
 
     /// A state with the same ids, all of them in the base.
     ///
-    /// What is inserted into the overlay meanwhile may be missing: only what the writer whose turn
-    /// it is makes in this way may be published.
+    /// Ids inserted into the overlay during the call may be missing: publish the result only if the
+    /// write lock was held.
     pub(super) fn compacted(&self) -> Self {
         let overlay = self.overlay.emptied();
         let mut ids: Vec<u64> = self.overlay.ids().collect();
@@ -84,27 +85,27 @@ impl State {
         Self { base: Arc::new(base), overlay }
     }
 
-    /// A state with the ids of both, and how many of `other`'s ids were not here. Only for the
-    /// writer whose turn it is in the bitmap of this state; `other` may be of any bitmap.
+    /// A state with the ids of both, and how many ids of `other` were not in this one. The caller
+    /// must hold the write lock of this state's bitmap; `other` may be a state of any bitmap.
     pub(super) fn union(&self, other: &State) -> (Self, u64) {
         let Self { base, overlay } = self.compacted();
         let (base, new) = base.union(&other.compacted().base);
         (Self { base: Arc::new(base), overlay }, new)
     }
 
-    /// The base, without what is in the overlay.
+    /// The base, without the ids of the overlay.
     pub(super) fn base(&self) -> &Arc<Base> {
         &self.base
     }
 
-    /// Places for ids: bits of pages, entries of arrays and slots of the overlay.
-    pub(super) fn places(&self) -> u64 {
-        self.base.places() + self.overlay.slots() as u64
+    /// Slots for ids: bits of pages, entries of arrays and slots of the overlay.
+    pub(super) fn slots(&self) -> u64 {
+        self.base.slots() + self.overlay.slots() as u64
     }
 
     /// Bytes on the heap, this state included; constant time.
     pub(super) fn bytes(&self) -> u64 {
-        // State and base are each an allocation that the two counters of an `Arc` head.
+        // State and base are one allocation each, which begins with the two counters of an `Arc`.
         let fixed = size_of::<Self>() + size_of::<Base>() + 4 * size_of::<usize>();
         self.base.bytes() + self.overlay.bytes() + fixed as u64
     }

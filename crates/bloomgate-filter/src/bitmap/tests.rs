@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::stored::{BitmapBuilder, StoredChunk};
+use super::snapshot_view::{BitmapBuilder, ChunkView};
 use super::*;
 use crate::membership::{Family, Membership};
 
-/// Ids at the ends of the range, of signed numbers, and of chunks.
+/// Ids at the ends of the unsigned range, the signed range, and chunks.
 const CORNERS: [u64; 10] = [
     0,
     1,
@@ -26,16 +26,16 @@ const CORNERS: [u64; 10] = [
     u64::MAX,
 ];
 
-/// The ids of a capture, in the order in which it gives them.
-fn captured(bitmap: &Bitmap) -> Vec<u64> {
+/// The ids of a snapshot view, in its order.
+fn snapshot_ids(bitmap: &Bitmap) -> Vec<u64> {
     let mut ids = Vec::new();
-    for (chunk, stored) in bitmap.capture().chunks() {
+    for (chunk, stored) in bitmap.snapshot_view().chunks() {
         let first = chunk << 16;
         match stored {
-            StoredChunk::Array(positions) => {
+            ChunkView::Array(positions) => {
                 ids.extend(positions.iter().map(|&position| first | u64::from(position)));
             }
-            StoredChunk::Page(words) => {
+            ChunkView::Page(words) => {
                 for (word, mut bits) in (0..).zip(*words) {
                     while bits != 0 {
                         ids.push(first | word << 6 | u64::from(bits.trailing_zeros()));
@@ -48,7 +48,7 @@ fn captured(bitmap: &Bitmap) -> Vec<u64> {
     ids
 }
 
-fn of(ids: impl IntoIterator<Item = u64>) -> Bitmap {
+fn bitmap_of(ids: impl IntoIterator<Item = u64>) -> Bitmap {
     let bitmap = Bitmap::new();
     for id in ids {
         bitmap.insert_id(id);
@@ -56,7 +56,7 @@ fn of(ids: impl IntoIterator<Item = u64>) -> Bitmap {
     bitmap
 }
 
-/// A bitmap that was loaded with `count` ids from `first` on, all of one chunk.
+/// A bitmap loaded from one chunk with `count` ids from `first` on.
 fn loaded(first: u64, count: u16) -> Bitmap {
     let start = first as u16;
     let positions: Vec<u16> = (start..start + count).collect();
@@ -65,7 +65,7 @@ fn loaded(first: u64, count: u16) -> Bitmap {
     builder.finish(0, false)
 }
 
-/// A bitmap with one page, of the ids 0 to 4096.
+/// A bitmap with one page, which holds the ids 0 to 4096.
 fn paged() -> Bitmap {
     let bitmap = loaded(0, 4_096);
     bitmap.insert_id(4_096);
@@ -74,7 +74,7 @@ fn paged() -> Bitmap {
 }
 
 #[test]
-fn case_01_an_empty_set_holds_nothing_and_takes_its_first_id() {
+fn case_01_empty_bitmap_contains_nothing_and_accepts_a_first_id() {
     for id in CORNERS {
         let bitmap = Bitmap::default();
         assert!(bitmap.is_empty() && CORNERS.iter().all(|&id| !bitmap.contains_id(id)));
@@ -95,7 +95,7 @@ fn case_01_an_empty_set_holds_nothing_and_takes_its_first_id() {
 }
 
 #[test]
-fn keys_are_ids_in_little_endian_bytes() {
+fn bitmap_keys_are_little_endian_integers() {
     let bitmap = Bitmap::new();
     assert!(bitmap.insert(&(-2_i64).to_le_bytes()));
     assert!(bitmap.contains_id(u64::MAX - 1));
@@ -104,12 +104,13 @@ fn keys_are_ids_in_little_endian_bytes() {
 }
 
 #[test]
-fn ranges_of_every_length_hold_just_their_ids() {
-    let most = if cfg!(miri) { 40 } else { 2049 };
-    // From 0, around the end of the range, around the least signed number, across a chunk's border.
+fn ranges_of_every_length_contain_exactly_their_ids() {
+    let max = if cfg!(miri) { 40 } else { 2049 };
+    // From 0, around the end of the range, around the smallest signed number, across a chunk
+    // boundary.
     for first in [0, u64::MAX - 999, i64::MIN as u64 - 1_000, 65_536 - 7] {
         let bitmap = Bitmap::new();
-        for count in 1..=most {
+        for count in 1..=max {
             let last = first.wrapping_add(count - 1);
             assert!(bitmap.insert_id(last));
             assert!(bitmap.contains_id(first) && bitmap.contains_id(last));
@@ -120,34 +121,34 @@ fn ranges_of_every_length_hold_just_their_ids() {
                 assert!((0..count).all(|n| bitmap.contains_id(first.wrapping_add(n))), "{count}");
             }
         }
-        let mut expected: Vec<_> = (0..most).map(|n| first.wrapping_add(n)).collect();
+        let mut expected: Vec<_> = (0..max).map(|n| first.wrapping_add(n)).collect();
         expected.sort_unstable();
-        assert_eq!(captured(&bitmap), expected);
+        assert_eq!(snapshot_ids(&bitmap), expected);
     }
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn an_array_becomes_a_page_beyond_4096_ids_and_loses_none() {
+fn array_becomes_a_page_above_4096_ids_without_loss() {
     for (count, page) in [(4095, false), (4096, false), (4097, true), (4098, true)] {
         // Every third id, so that a page isn't full.
-        let bitmap = of((0..count).map(|n| n * 3));
-        let chunks: Vec<_> = bitmap.capture().chunks().map(|(number, _)| number).collect();
+        let bitmap = bitmap_of((0..count).map(|n| n * 3));
+        let chunks: Vec<_> = bitmap.snapshot_view().chunks().map(|(number, _)| number).collect();
         assert_eq!(chunks, [0]);
-        let stored = bitmap.capture();
-        let is_page = stored.chunks().all(|(_, chunk)| matches!(chunk, StoredChunk::Page(_)));
+        let stored = bitmap.snapshot_view();
+        let is_page = stored.chunks().all(|(_, chunk)| matches!(chunk, ChunkView::Page(_)));
         assert_eq!(is_page, page, "{count}");
-        assert_eq!(captured(&bitmap), (0..count).map(|n| n * 3).collect::<Vec<_>>());
+        assert_eq!(snapshot_ids(&bitmap), (0..count).map(|n| n * 3).collect::<Vec<_>>());
         assert!((0..count * 3).all(|id| bitmap.contains_id(id) == (id % 3 == 0)));
-        let places = if page { 65_536.0 } else { count as f64 };
-        assert_eq!(bitmap.stats().fill_ratio, count as f64 / places);
+        let slots = if page { 65_536.0 } else { count as f64 };
+        assert_eq!(bitmap.stats().fill_ratio, count as f64 / slots);
     }
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn a_page_takes_ids_in_place_and_counts_each_once() {
-    let bitmap = of(0..5_000);
+fn page_inserts_in_place_and_counts_each_id_once() {
+    let bitmap = bitmap_of(0..5_000);
     bitmap.compact();
     let bytes = bitmap.bytes();
     assert!((5_000..65_536).all(|id| bitmap.insert_id(id)));
@@ -159,10 +160,10 @@ fn a_page_takes_ids_in_place_and_counts_each_once() {
 }
 
 #[test]
-fn an_insert_through_an_old_state_reaches_the_new_one() {
+fn page_insert_through_a_replaced_state_reaches_the_published_state() {
     let bitmap = paged();
     let old = bitmap.state.load_full();
-    // A new base is published while somebody still has the old one in hand.
+    // A new base is published while the old state is still in use.
     bitmap.insert_id(70_000);
     bitmap.compact();
     assert!(!Arc::ptr_eq(&old, &bitmap.state.load_full()));
@@ -174,21 +175,21 @@ fn an_insert_through_an_old_state_reaches_the_new_one() {
 }
 
 #[test]
-fn an_old_state_without_the_page_defers_to_the_new_one() {
+fn replaced_state_without_the_page_defers_to_the_published_state() {
     let bitmap = loaded(0, 4_096);
     let old = bitmap.state.load_full();
     bitmap.insert_id(4_096);
     bitmap.compact();
     assert_eq!(old.insert_in_place(5_000), None);
-    assert!(bitmap.add_in_turn(5_000));
+    assert!(bitmap.add_under_lock(5_000));
     assert!(bitmap.contains_id(5_000) && !old.contains(5_000));
-    // Nothing waits in the overlay: it went into the page.
-    assert_eq!(captured(&bitmap).last(), Some(&5_000));
-    assert!(!bitmap.add_in_turn(5_000));
+    // The overlay is empty: the id is in the page.
+    assert_eq!(snapshot_ids(&bitmap).last(), Some(&5_000));
+    assert!(!bitmap.add_under_lock(5_000));
 }
 
 #[test]
-fn ids_wait_in_the_overlay_until_they_are_merged_and_are_found_all_the_while() {
+fn ids_are_found_in_the_overlay_and_after_compaction() {
     let bitmap = Bitmap::new();
     let ids: Vec<u64> = (0..if cfg!(miri) { 100 } else { 10_000 }).map(|n| n * 9_973).collect();
     for (at, &id) in ids.iter().enumerate() {
@@ -201,7 +202,7 @@ fn ids_wait_in_the_overlay_until_they_are_merged_and_are_found_all_the_while() {
         );
     }
     assert!(ids.iter().all(|&id| bitmap.contains_id(id)));
-    // Without `compact`, few of the ids wait: most have been sorted in.
+    // Without `compact`, most ids have been sorted in.
     assert!(cfg!(miri) || bitmap.stats().fill_ratio > 0.6, "{:?}", bitmap.stats());
     bitmap.compact();
     assert_eq!(bitmap.stats().fill_ratio, 1.0);
@@ -211,25 +212,26 @@ fn ids_wait_in_the_overlay_until_they_are_merged_and_are_found_all_the_while() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn a_union_holds_the_ids_of_both_whatever_they_are_stored_in() {
-    // For each side: nothing, an overlay, an array, a page.
+fn merge_unites_every_pair_of_storage_kinds() {
+    // For each side: empty, an overlay, an array, a page.
     let sides = |offset: u64| {
         let array = loaded(offset, 3_000);
-        let page = of((0..5_000).map(|n| n * 2 + offset));
+        let page = bitmap_of((0..5_000).map(|n| n * 2 + offset));
         page.compact();
-        [Bitmap::new(), of([offset, offset + 8]), array, page]
+        [Bitmap::new(), bitmap_of([offset, offset + 8]), array, page]
     };
     for left in 0..4 {
         for (right, other) in sides(900).iter().enumerate() {
-            let (own, others) = (&sides(100)[left], captured(other));
-            let expected: BTreeSet<_> = captured(own).into_iter().chain(others.clone()).collect();
+            let (own, others) = (&sides(100)[left], snapshot_ids(other));
+            let expected: BTreeSet<_> =
+                snapshot_ids(own).into_iter().chain(others.clone()).collect();
             own.merge(other);
             assert_eq!(own.len(), expected.len() as u64, "{left} {right}");
             assert!(expected.iter().all(|&id| own.contains_id(id)), "{left} {right}");
-            assert_eq!(captured(own), expected.into_iter().collect::<Vec<_>>());
-            // The other set is as it was, and the two don't share pages.
+            assert_eq!(snapshot_ids(own), expected.into_iter().collect::<Vec<_>>());
+            // The other set is unchanged, and the two don't share pages.
             own.insert_id(60_000);
-            assert_eq!(captured(other), others);
+            assert_eq!(snapshot_ids(other), others);
             assert_eq!(other.len(), others.len() as u64);
         }
     }
@@ -237,23 +239,25 @@ fn a_union_holds_the_ids_of_both_whatever_they_are_stored_in() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn a_set_merged_into_itself_is_unchanged() {
-    let bitmap = of((0..6_000).chain([u64::MAX]));
+fn bitmap_merged_into_itself_is_unchanged() {
+    let bitmap = bitmap_of((0..6_000).chain([u64::MAX]));
     bitmap.merge(&bitmap);
     assert_eq!(bitmap.len(), 6_001);
-    assert_eq!(captured(&bitmap), (0..6_000).chain([u64::MAX]).collect::<Vec<_>>());
+    assert_eq!(snapshot_ids(&bitmap), (0..6_000).chain([u64::MAX]).collect::<Vec<_>>());
 }
 
 #[test]
-fn once_a_foreign_key_was_inserted_no_foreign_key_is_denied() {
-    let foreign: [&[u8]; 4] = [b"", b"1234567", b"123456789", &[0; 16]];
-    for key in foreign {
-        let bitmap = of([5]);
-        assert!(foreign.iter().all(|key| !bitmap.contains(key)));
+fn every_non_integer_key_is_reported_present_after_one_was_inserted() {
+    let non_integers: [&[u8]; 4] = [b"", b"1234567", b"123456789", &[0; 16]];
+    for key in non_integers {
+        let bitmap = bitmap_of([5]);
+        assert!(non_integers.iter().all(|key| !bitmap.contains(key)));
         assert!(bitmap.insert(key));
         assert!(!bitmap.insert(key));
-        assert!(bitmap.has_foreign_keys() && foreign.iter().all(|key| bitmap.contains(key)));
-        // Integers stay exact.
+        assert!(
+            bitmap.has_non_integer_keys() && non_integers.iter().all(|key| bitmap.contains(key))
+        );
+        // Integers remain exact.
         assert!(bitmap.contains_id(5) && !bitmap.contains_id(6));
         assert_eq!((bitmap.len(), bitmap.stats().items), (1, 3));
         let other = Bitmap::new();
@@ -267,7 +271,7 @@ fn once_a_foreign_key_was_inserted_no_foreign_key_is_denied() {
 }
 
 #[test]
-fn the_trait_object_behaves_as_the_set() {
+fn set_works_as_a_membership_trait_object() {
     let set: Arc<dyn Membership> = Arc::new(Bitmap::new());
     let keys = [1_u64, 2, u64::MAX].map(u64::to_le_bytes);
     assert!(set.insert(&keys[0]));
@@ -284,22 +288,22 @@ fn the_trait_object_behaves_as_the_set() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn what_is_planned_for_dense_ids_is_what_they_take() {
+fn planned_bytes_of_dense_ids_match_their_memory() {
     for count in [0, 1, 1_000, 4_096, 4_097, 65_536, 65_537, 70_000, 1_000_000] {
         let set = Bitmap::new();
         (0..count).for_each(|id| _ = set.insert_id(id));
         set.compact();
-        let (planned, taken) = (Bitmap::planned_bytes(count) as f64, set.bytes() as f64);
-        assert!((planned - taken).abs() <= 0.01 * taken + 32.0, "{count}: {planned}, {taken}");
+        let (planned, actual) = (Bitmap::planned_bytes(count) as f64, set.bytes() as f64);
+        assert!((planned - actual).abs() <= 0.01 * actual + 32.0, "{count}: {planned}, {actual}");
     }
     assert!(Bitmap::planned_bytes(u64::MAX) > u128::from(u64::MAX) / 8);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn memory_is_about_a_bit_for_dense_ids_and_two_bytes_for_sparse_ones() {
+fn bitmap_memory_matches_the_documented_bits_per_id() {
     let bits = |count: u64, id: fn(u64) -> u64| {
-        let bitmap = of((0..count).map(id));
+        let bitmap = bitmap_of((0..count).map(id));
         bitmap.compact();
         assert_eq!(bitmap.len(), count);
         (bitmap.bytes() * 8) as f64 / count as f64
@@ -319,15 +323,15 @@ fn memory_is_about_a_bit_for_dense_ids_and_two_bytes_for_sparse_ones() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many ids")]
-fn a_million_dense_ids_take_at_most_1_2_bits_each_even_before_they_are_compacted() {
-    let bitmap = of(1..=1_000_000);
+fn a_million_dense_ids_take_at_most_1_2_bits_each_before_compaction() {
+    let bitmap = bitmap_of(1..=1_000_000);
     assert!(bitmap.bytes() * 8 < 1_200_000, "{}", bitmap.bytes());
     bitmap.compact();
     assert!(bitmap.bytes() * 8 < 1_060_000, "{}", bitmap.bytes());
 }
 
 #[test]
-fn case_10_chunks_that_no_bitmap_can_have_are_refused() {
+fn case_10_bitmap_builder_refuses_invalid_chunks() {
     let ascending: Vec<u16> = (0..=4_096).collect();
     let words = |count: usize| {
         let mut words = [0; 1024];
@@ -353,29 +357,31 @@ fn case_10_chunks_that_no_bitmap_can_have_are_refused() {
     assert!(!builder.push_array(u64::MAX, &[1]));
     let bitmap = builder.finish(0, false);
     assert_eq!(bitmap.len(), 4_096 + 4_097 + 1);
-    assert_eq!(captured(&bitmap).len(), 4_096 + 4_097 + 1);
+    assert_eq!(snapshot_ids(&bitmap).len(), 4_096 + 4_097 + 1);
     assert!(
-        bitmap.contains_id(u64::MAX) && bitmap.contains_id(5 << 16) && !bitmap.has_foreign_keys()
+        bitmap.contains_id(u64::MAX)
+            && bitmap.contains_id(5 << 16)
+            && !bitmap.has_non_integer_keys()
     );
 }
 
 const THREADS: u64 = if cfg!(miri) { 3 } else { 16 };
 
-/// `THREADS` threads insert `each` ids into `bitmap` while two readers check that whatever was
-/// announced is contained, and one thread compacts without end.
-fn race(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
+/// `THREADS` threads insert `each` ids into `bitmap` and publish their progress, two readers check
+/// that published ids are present, and one thread compacts repeatedly.
+fn insert_read_and_compact(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
     let before = bitmap.len();
-    let announced: Vec<_> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
-    let counts = || announced.iter().map(|count| count.load(Ordering::Acquire)).collect::<Vec<_>>();
+    let published: Vec<_> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
+    let counts = || published.iter().map(|count| count.load(Ordering::Acquire)).collect::<Vec<_>>();
     let barrier = Barrier::new(THREADS as usize + 3);
     thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (announced, id, barrier) = (&announced[thread as usize], &id, &barrier);
+            let (published, id, barrier) = (&published[thread as usize], &id, &barrier);
             scope.spawn(move || {
                 barrier.wait();
                 for n in 0..each {
                     assert!(bitmap.insert_id(id(n * THREADS + thread)));
-                    announced.store(n + 1, Ordering::Release);
+                    published.store(n + 1, Ordering::Release);
                 }
             });
         }
@@ -406,31 +412,31 @@ fn race(bitmap: &Bitmap, each: u64, id: impl Fn(u64) -> u64 + Sync) {
     });
     assert!((0..THREADS * each).all(|n| bitmap.contains_id(id(n))));
     assert_eq!(bitmap.len(), before + THREADS * each);
-    assert_eq!(captured(bitmap).len() as u64, bitmap.len());
+    assert_eq!(snapshot_ids(bitmap).len() as u64, bitmap.len());
 }
 
 #[test]
-fn case_11_what_was_announced_is_contained_while_arrays_become_pages() {
+fn case_11_inserted_ids_stay_visible_while_arrays_become_pages() {
     let few = cfg!(miri);
-    // One chunk after another is filled, each from the overlay over an array to a page.
+    // Fills one chunk after another, each from the overlay to an array to a page.
     let (bitmap, each) = if few { (loaded(0, 4_090), 8) } else { (Bitmap::new(), 6_000) };
     let first = if few { 4_090 } else { 0 };
-    race(&bitmap, each, |n| first + n);
+    insert_read_and_compact(&bitmap, each, |n| first + n);
 }
 
 #[test]
-fn case_11_what_was_announced_is_contained_while_sparse_ids_are_sorted_in() {
+fn case_11_inserted_ids_stay_visible_while_the_overlay_is_merged() {
     let each = if cfg!(miri) { 8 } else { 1_000 };
-    race(&Bitmap::new(), each, |n| n * 1_000);
-    race(&Bitmap::new(), each, |n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    insert_read_and_compact(&Bitmap::new(), each, |n| n * 1_000);
+    insert_read_and_compact(&Bitmap::new(), each, |n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
 }
 
 #[test]
-fn case_11_what_was_announced_is_contained_while_others_are_merged_in() {
+fn case_11_inserted_ids_stay_visible_during_merges() {
     let each = if cfg!(miri) { 8 } else { 1_000 };
-    // Inserts go where `other` has a page and this bitmap at first has nothing.
+    // Inserts into a chunk that is a page in `other` and initially empty in this bitmap.
     let (bitmap, id) = (Bitmap::new(), |n| 5_000 + n * 13);
-    let (done, announced) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (done, published) = (AtomicBool::new(false), AtomicU64::new(0));
     let other = paged();
     (1..=5).for_each(|n| _ = other.insert_id(n << 30));
     thread::scope(|scope| {
@@ -444,31 +450,31 @@ fn case_11_what_was_announced_is_contained_while_others_are_merged_in() {
         scope.spawn(|| {
             for n in 0..each {
                 bitmap.insert_id(id(n));
-                announced.store(n + 1, Ordering::Release);
+                published.store(n + 1, Ordering::Release);
             }
         });
         let mut seen = 0;
         while seen < each {
-            seen = announced.load(Ordering::Acquire);
+            seen = published.load(Ordering::Acquire);
             assert!((seen.saturating_sub(9)..seen).all(|n| bitmap.contains_id(id(n))));
             thread::yield_now();
         }
         done.store(true, Ordering::Release);
     });
     bitmap.merge(&other);
-    assert_eq!(captured(&bitmap).len() as u64, bitmap.len());
-    assert_eq!(captured(&other).len() as u64, other.len());
+    assert_eq!(snapshot_ids(&bitmap).len() as u64, bitmap.len());
+    assert_eq!(snapshot_ids(&other).len() as u64, other.len());
     assert_eq!(bitmap.len(), 4_097 + 5 + each);
 }
 
 #[test]
-fn case_11_of_threads_that_insert_the_same_id_exactly_one_is_told_it_is_new() {
+fn case_11_concurrent_inserts_of_one_id_return_true_exactly_once() {
     let bitmap = Bitmap::new();
     let barrier = Barrier::new(THREADS as usize);
-    // Dense ids that pass through all three places, then sparse ones.
+    // Dense ids, which pass through overlay, array and page, then sparse ones.
     let (dense, sparse) = if cfg!(miri) { (10, 10) } else { (6_000, 1_500) };
     let ids: Vec<u64> = (0..dense).chain((1..=sparse).map(|n| n << 20)).collect();
-    let told: Vec<u64> = thread::scope(|scope| {
+    let new: Vec<u64> = thread::scope(|scope| {
         let work = || {
             barrier.wait();
             ids.iter().filter(|&&id| bitmap.insert_id(id)).count() as u64
@@ -476,17 +482,17 @@ fn case_11_of_threads_that_insert_the_same_id_exactly_one_is_told_it_is_new() {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(told.iter().sum::<u64>(), ids.len() as u64);
+    assert_eq!(new.iter().sum::<u64>(), ids.len() as u64);
     assert_eq!(bitmap.len(), ids.len() as u64);
     assert_eq!(bitmap.stats().items, THREADS * ids.len() as u64);
-    assert_eq!(captured(&bitmap), ids);
+    assert_eq!(snapshot_ids(&bitmap), ids);
 }
 
 #[test]
-fn neither_readers_nor_inserts_into_pages_wait_for_a_writer() {
+fn lookups_and_page_inserts_do_not_wait_for_the_write_lock() {
     let bitmap = Arc::new(paged());
     bitmap.insert_id(1 << 30);
-    let turn = bitmap.turn();
+    let lock = bitmap.write_lock();
     let reader = Arc::clone(&bitmap);
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
@@ -494,24 +500,24 @@ fn neither_readers_nor_inserts_into_pages_wait_for_a_writer() {
         reader.contains_many(&[7, 1 << 30, 1 << 31].map(u64::to_le_bytes), &mut answers);
         answers.push(reader.insert_id(6_000));
         answers.push(reader.contains_id(6_000));
-        // An id that is in needs no turn to be inserted again.
+        // Inserting a present id again needs no lock.
         answers.push(reader.insert_id(1 << 30));
         send.send((answers, reader.len(), reader.stats().items)).unwrap();
     });
-    // The time only ends a test that has failed.
+    // The timeout only ends a failed test.
     let (answers, len, items) = receive.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(answers, [true, true, false, true, true, false]);
     assert_eq!((len, items), (4_099, 4_100));
-    drop(turn);
+    drop(lock);
 }
 
 #[test]
-fn a_writer_that_panicked_blocks_nobody() {
+fn a_panicked_writer_does_not_block_later_inserts() {
     let bitmap = Bitmap::new();
     let panicked = thread::scope(|scope| {
         let work = || {
-            let _turn = bitmap.turn();
-            panic!("as planned");
+            let _lock = bitmap.write_lock();
+            panic!("panic under the lock");
         };
         scope.spawn(work).join().is_err()
     });
@@ -519,11 +525,11 @@ fn a_writer_that_panicked_blocks_nobody() {
     assert!(bitmap.insert_id(1) && bitmap.contains_id(1));
 }
 
-/// One step in the history of a bitmap.
+/// An operation on a bitmap.
 #[derive(Clone, Debug)]
 enum Step {
     Insert(u64),
-    /// So many ids from the first on, at this distance, one by one or at once.
+    /// First id, count, gap, and whether they are inserted as one batch.
     InsertMany(u64, u64, u64, bool),
     Merge(Vec<u64>),
     MergeRange(u64, u64),
@@ -531,7 +537,7 @@ enum Step {
     StoreAndLoad,
 }
 
-/// Ids that often meet in a chunk, near the corners.
+/// Ids that often share a chunk, close to the corners.
 fn id() -> impl Strategy<Value = u64> {
     let near = (prop::sample::select(&CORNERS[..]), -40_i64..40);
     prop_oneof![
@@ -544,7 +550,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => id().prop_map(Step::Insert),
         3 => (id(), 1_u64..5_000, prop::sample::select(vec![1, 2, 13, 1_000, 1 << 33]), any::<bool>())
-            .prop_map(|(first, count, gap, at_once)| Step::InsertMany(first, count, gap, at_once)),
+            .prop_map(|(first, count, gap, batched)| Step::InsertMany(first, count, gap, batched)),
         1 => prop::collection::vec(id(), 0..20).prop_map(Step::Merge),
         1 => (id(), 1_u64..9_000).prop_map(|(first, count)| Step::MergeRange(first, count)),
         1 => Just(Step::Compact),
@@ -554,13 +560,13 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn stored_and_loaded(bitmap: &Bitmap) -> Bitmap {
     let mut builder = BitmapBuilder::default();
-    for (number, chunk) in bitmap.capture().chunks() {
+    for (number, chunk) in bitmap.snapshot_view().chunks() {
         assert!(match chunk {
-            StoredChunk::Array(positions) => builder.push_array(number, positions),
-            StoredChunk::Page(words) => builder.push_page(number, &words),
+            ChunkView::Array(positions) => builder.push_array(number, positions),
+            ChunkView::Page(words) => builder.push_page(number, &words),
         });
     }
-    builder.finish(bitmap.stats().items, bitmap.has_foreign_keys())
+    builder.finish(bitmap.stats().items, bitmap.has_non_integer_keys())
 }
 
 proptest! {
@@ -568,7 +574,7 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "too many ids")]
-    fn any_history_agrees_with_a_model(steps in prop::collection::vec(step(), 1..24), probes in prop::collection::vec(id(), 40)) {
+    fn bitmap_operations_agree_with_a_btree_set(steps in prop::collection::vec(step(), 1..24), probes in prop::collection::vec(id(), 40)) {
         let (mut bitmap, mut model) = (Bitmap::new(), BTreeSet::new());
         for step in steps {
             match step {
@@ -576,9 +582,9 @@ proptest! {
                     prop_assert_eq!(bitmap.insert_id(id), model.insert(id));
                     prop_assert!(bitmap.contains_id(id));
                 }
-                Step::InsertMany(first, count, gap, at_once) => {
+                Step::InsertMany(first, count, gap, batched) => {
                     let ids = (0..count).map(|n| first.wrapping_add(n.wrapping_mul(gap)));
-                    if at_once {
+                    if batched {
                         bitmap.insert_many(&ids.clone().map(u64::to_le_bytes).collect::<Vec<_>>());
                         model.extend(ids.clone());
                     } else {
@@ -589,12 +595,12 @@ proptest! {
                     prop_assert!(ids.into_iter().all(|id| bitmap.contains_id(id)));
                 }
                 Step::Merge(ids) => {
-                    bitmap.merge(&of(ids.iter().copied()));
+                    bitmap.merge(&bitmap_of(ids.iter().copied()));
                     model.extend(ids);
                 }
                 Step::MergeRange(first, count) => {
                     let ids = (0..count).map(|n| first.wrapping_add(n));
-                    bitmap.merge(&of(ids.clone()));
+                    bitmap.merge(&bitmap_of(ids.clone()));
                     model.extend(ids);
                 }
                 Step::Compact => bitmap.compact(),
@@ -610,6 +616,6 @@ proptest! {
         let mut answers = Vec::new();
         bitmap.contains_many(&probes.iter().map(|id| id.to_le_bytes()).collect::<Vec<_>>(), &mut answers);
         prop_assert_eq!(answers, probes.iter().map(|id| model.contains(id)).collect::<Vec<_>>());
-        prop_assert_eq!(captured(&bitmap), model.into_iter().collect::<Vec<_>>());
+        prop_assert_eq!(snapshot_ids(&bitmap), model.into_iter().collect::<Vec<_>>());
     }
 }

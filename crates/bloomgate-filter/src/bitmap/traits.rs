@@ -1,4 +1,4 @@
-//! What a bitmap shares with other sets.
+//! Trait implementations of [`Bitmap`].
 
 use std::fmt;
 
@@ -38,10 +38,10 @@ impl Membership for Bitmap {
 }
 
 impl fmt::Debug for Bitmap {
-    /// The figures; the ids stay out of it.
+    /// Prints the statistics, no ids.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bitmap")
-            .field("foreign_keys", &self.has_foreign_keys())
+            .field("non_integer_keys", &self.has_non_integer_keys())
             .field("stats", &self.stats())
             .finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! A model checker's view of a block: every order in which threads can meet in it.
+//! Model-checked tests of a block, over every interleaving of its threads.
 
 use std::sync::atomic::Ordering;
 
@@ -25,22 +25,24 @@ const OTHER: u64 = (1 << 49) | (1 << 38) | (1 << 27) | (1 << 16);
 
 fn explore(check: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
-    // Three switches away from a thread that could go on show every known kind of race and keep
-    // the number of orders in the thousands.
+    // A bound of three preemptions finds the known kinds of races and keeps the number of
+    // interleavings in the thousands.
     model.preemption_bound = Some(3);
     model.check(check);
 }
 
 #[test]
-fn the_keys_of_the_model_meet_in_every_word() {
-    for ((word, mask), (other_word, other_mask)) in picks(ONE).into_iter().zip(picks(OTHER)) {
+fn model_keys_share_one_bit_in_every_word() {
+    for ((word, mask), (other_word, other_mask)) in
+        word_masks(ONE).into_iter().zip(word_masks(OTHER))
+    {
         assert_eq!(word, other_word);
         assert_eq!((mask & other_mask).count_ones(), 1);
     }
 }
 
 #[test]
-fn case_11_in_no_order_do_two_inserts_lose_a_bit() {
+fn case_11_concurrent_inserts_lose_no_bit_in_any_interleaving() {
     explore(|| {
         let block = Arc::new(Modelled::default());
         let other = thread::spawn({
@@ -48,14 +50,14 @@ fn case_11_in_no_order_do_two_inserts_lose_a_bit() {
             move || block.insert(OTHER)
         });
         let new = block.insert(ONE);
-        assert!(block.contains(ONE), "an insert that has returned is seen by its own thread");
-        assert!(other.join().unwrap() && new, "each had a bit that nobody else set");
+        assert!(block.contains(ONE), "a thread sees its own insert");
+        assert!(other.join().unwrap() && new, "each key has a bit that the other lacks");
         assert!(block.contains(ONE) && block.contains(OTHER));
     });
 }
 
 #[test]
-fn case_11_in_no_order_are_all_told_that_a_new_key_was_there() {
+fn case_11_of_concurrent_inserts_of_a_new_key_at_least_one_returns_true() {
     explore(|| {
         let block = Arc::new(Modelled::default());
         let other = thread::spawn({
@@ -68,7 +70,7 @@ fn case_11_in_no_order_are_all_told_that_a_new_key_was_there() {
 }
 
 #[test]
-fn who_finds_a_key_sees_what_was_done_before_it_was_inserted() {
+fn a_found_key_makes_writes_before_its_insert_visible() {
     explore(|| {
         let block = Arc::new(Modelled::default());
         let row = Arc::new(loom::sync::atomic::AtomicU64::new(0));
@@ -83,12 +85,12 @@ fn who_finds_a_key_sees_what_was_done_before_it_was_inserted() {
             assert_eq!(row.load(Ordering::Relaxed), 1);
         }
         writer.join().unwrap();
-        assert!(block.contains(ONE), "an insert that happened before is seen");
+        assert!(block.contains(ONE), "an insert that happened before is visible");
     });
 }
 
 #[test]
-fn case_11_a_merge_loses_neither_its_own_bits_nor_those_of_an_insert() {
+fn case_11_merge_and_concurrent_insert_lose_no_bit() {
     explore(|| {
         let (target, source) = (Arc::new(Modelled::default()), Modelled::default());
         source.insert(OTHER);

@@ -1,4 +1,4 @@
-//! Tests of the filter.
+//! Tests of the Bloom filter.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,15 +16,15 @@ fn hasher(hash: HashAlgorithm, secret: u8, nonce: u8) -> KeyedHasher {
     KeyedHasher::new(hash, &Secret::new(&[secret; 32]).unwrap(), &[nonce; 16])
 }
 
-fn plan(items: u64, rate: f64) -> BloomParams {
+fn params(items: u64, rate: f64) -> BloomParams {
     BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
 fn filter(items: u64, rate: f64, hash: HashAlgorithm) -> BloomFilter {
-    BloomFilter::new(plan(items, rate), hasher(hash, 1, 2)).unwrap()
+    BloomFilter::new(params(items, rate), hasher(hash, 1, 2)).unwrap()
 }
 
-/// The bits that are really set, by looking at all of them.
+/// The number of set bits, counted over the whole filter.
 fn popcount(filter: &BloomFilter) -> u64 {
     words(filter).into_iter().map(|word| u64::from(word.count_ones())).sum()
 }
@@ -40,7 +40,7 @@ fn passing<K: AsRef<[u8]>>(filter: &BloomFilter, probes: impl Iterator<Item = K>
 }
 
 #[test]
-fn case_01_a_filter_for_no_items_works() {
+fn case_01_filter_for_zero_items_works() {
     for hash in HASHES {
         let filter = filter(0, 0.01, hash);
         assert_eq!(passing(&filter, (0..10_000).map(u64::to_le_bytes)), 0);
@@ -55,7 +55,7 @@ fn case_01_a_filter_for_no_items_works() {
 }
 
 #[test]
-fn case_05_a_filter_of_one_key_knows_only_that_key() {
+fn case_05_filter_of_one_key_contains_only_that_key() {
     for hash in HASHES {
         let filter = filter(1, 1e-9, hash);
         filter.insert(&1_u64.to_le_bytes());
@@ -63,23 +63,23 @@ fn case_05_a_filter_of_one_key_knows_only_that_key() {
     }
 }
 
-/// Several filters at several degrees of fullness: measured against model, from both sides.
+/// Compares measured rates with the model, for several filters at several fill ratios.
 #[test]
-fn the_model_predicts_the_measured_rate() {
+fn measured_rate_agrees_with_the_model() {
     const PROBES: u64 = 100_000;
     for hash in HASHES {
         for (planned, inserted) in [(2_000, 2_000), (2_000, 4_000), (60, 60), (20, 30)] {
             let (mut passed, mut expected) = (0, 0.0);
             for secret in 0..4 {
-                let plan = plan(planned, 0.05);
-                let filter = BloomFilter::new(plan, hasher(hash, secret, 0)).unwrap();
+                let params = params(planned, 0.05);
+                let filter = BloomFilter::new(params, hasher(hash, secret, 0)).unwrap();
                 for n in 0..inserted {
                     filter.insert(&u64::to_le_bytes(n));
                 }
                 passed += passing(&filter, (inserted..inserted + PROBES / 4).map(u64::to_le_bytes));
-                expected += plan.expected_rate(inserted) * (PROBES / 4) as f64;
+                expected += params.expected_rate(inserted) * (PROBES / 4) as f64;
             }
-            // Small filters differ from one another by more than the probes' own chance does.
+            // The rates of small filters vary more between filters than the sample of probes does.
             let slack = 5.0 * expected.sqrt() + expected * 1.2 / (inserted as f64).sqrt();
             let off = (passed as f64 - expected).abs();
             assert!(off < slack, "{} {planned}/{inserted}: {passed} {expected}", hash.name());
@@ -88,20 +88,20 @@ fn the_model_predicts_the_measured_rate() {
 }
 
 #[test]
-fn case_04_a_rate_of_one_in_a_million_is_kept() {
+fn case_04_rate_of_one_in_a_million_holds() {
     for hash in HASHES {
         let filter = filter(20_000, 1e-6, hash);
         for n in 0..20_000_u64 {
             filter.insert(&n.to_le_bytes());
         }
         let passed = passing(&filter, (1 << 32..(1 << 32) + 400_000).map(u64::to_le_bytes));
-        // The mean is 0.4; more than 5 happens by chance once in 40,000 runs of a *new* secret.
+        // The mean is 0.4; one *secret* in 40,000 gives more than 5.
         assert!(passed <= 5, "{} {passed}", hash.name());
     }
 }
 
 #[test]
-fn case_06_a_filter_with_every_bit_set_says_so() {
+fn case_06_saturated_filter_reports_rate_1_and_unknown_count() {
     let filter = filter(0, 0.01, HashAlgorithm::Xxh3);
     for n in 0..20_000_u64 {
         filter.insert(&n.to_le_bytes());
@@ -109,13 +109,13 @@ fn case_06_a_filter_with_every_bit_set_says_so() {
     let stats = filter.stats();
     assert_eq!((stats.fill_ratio, stats.current_false_positive_rate), (1.0, 1.0));
     assert_eq!(filter.stats().distinct, None);
-    assert!(!filter.insert(b"never seen, yet nothing is new"));
+    assert!(!filter.insert(b"never inserted"));
 }
 
 #[test]
-fn case_11_sixteen_threads_lose_no_bits() {
+fn case_11_concurrent_inserts_of_sixteen_threads_lose_no_bits() {
     const EACH: u64 = 20_000;
-    // Half the planned size, so that threads meet in the same words all the time.
+    // Sized for half of the keys, so that threads often write to the same words.
     let filter = filter(160_000, 0.01, HashAlgorithm::Xxh3);
     let barrier = Barrier::new(16);
     thread::scope(|scope| {
@@ -125,7 +125,7 @@ fn case_11_sixteen_threads_lose_no_bits() {
                 barrier.wait();
                 for n in thread * EACH..(thread + 1) * EACH {
                     filter.insert(&n.to_le_bytes());
-                    // What this thread inserted, this thread sees at once.
+                    // A thread sees its own inserts.
                     assert!(filter.contains(&n.to_le_bytes()));
                 }
             });
@@ -134,25 +134,25 @@ fn case_11_sixteen_threads_lose_no_bits() {
     assert_eq!(passing(&filter, (0..16 * EACH).map(u64::to_le_bytes)), 16 * EACH);
     let stats = filter.stats();
     assert_eq!(stats.items, 16 * EACH);
-    assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
+    assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.params().bits() as f64);
 }
 
 #[test]
-fn memory_that_is_not_there_is_an_error() {
-    let plan = plan(1 << 58, 0.5);
-    let error = BloomFilter::new(plan, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
-    assert_eq!(error, Error::OutOfMemory { bytes: plan.bytes() });
+fn refused_allocation_is_an_error() {
+    let params = params(1 << 58, 0.5);
+    let error = BloomFilter::new(params, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
+    assert_eq!(error, Error::OutOfMemory { bytes: params.bytes() });
 }
 
 #[test]
-fn blocks_are_cache_lines() {
+fn block_is_one_aligned_cache_line() {
     assert_eq!((size_of::<Block>(), align_of::<Block>()), (64, 64));
     let filter = filter(1_000, 0.01, HashAlgorithm::Xxh3);
-    assert_eq!(size_of_val(&*filter.blocks) as u64, filter.plan().bytes());
+    assert_eq!(size_of_val(&*filter.blocks) as u64, filter.params().bytes());
 }
 
 #[test]
-fn the_trait_object_behaves_as_the_filter() {
+fn filter_works_as_a_membership_trait_object() {
     let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, HashAlgorithm::SipHash13));
     assert!(!filter.contains(b"a"));
     assert!(filter.insert(b"a"));
@@ -162,8 +162,8 @@ fn the_trait_object_behaves_as_the_filter() {
 }
 
 #[test]
-fn case_11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() {
-    // The fullest case for the vector load: one block, all bits contended.
+fn case_11_keys_are_visible_to_threads_that_observe_their_insert() {
+    // The hardest case for the vector load: one block, all bits contended.
     const INSERTS: u64 = if cfg!(miri) { 100 } else { 20_000 };
     let filter = filter(40, 0.01, HashAlgorithm::Xxh3);
     let done = AtomicU64::new(0);
@@ -187,11 +187,11 @@ fn case_11_a_thread_that_sees_a_key_sees_what_was_done_before_it_was_inserted() 
 }
 
 #[test]
-fn a_large_filter_is_judged_by_a_sample() {
+fn fill_ratio_of_a_large_filter_is_sampled() {
     let filter = filter(3_000_000, 0.01, HashAlgorithm::Xxh3);
-    assert!(filter.blocks.len() < SAMPLE, "{}", filter.blocks.len());
+    assert!(filter.blocks.len() < MAX_SAMPLED_BLOCKS, "{}", filter.blocks.len());
     let filter = self::filter(3_000_000, 0.0001, HashAlgorithm::Xxh3);
-    assert!(filter.blocks.len() > SAMPLE, "{}", filter.blocks.len());
+    assert!(filter.blocks.len() > MAX_SAMPLED_BLOCKS, "{}", filter.blocks.len());
     let mut inserted = 0_u64;
     let mut before = filter.stats();
     for target in [10, 1_000, 100_000, 1_000_000] {
@@ -202,15 +202,15 @@ fn a_large_filter_is_judged_by_a_sample() {
         assert!(stats.fill_ratio >= before.fill_ratio);
         before = stats;
         let distinct = stats.distinct.unwrap() as f64;
-        // Five deviations of a sample that holds this share of the keys.
-        let share = SAMPLE as f64 / filter.blocks.len() as f64;
+        // Five standard deviations of a sample with this share of the keys.
+        let share = MAX_SAMPLED_BLOCKS as f64 / filter.blocks.len() as f64;
         let deviation = ((1.0 - share) / (target as f64 * share)).sqrt() + 0.001;
         assert!((distinct / target as f64 - 1.0).abs() < 5.0 * deviation, "{distinct} {target}");
     }
 }
 
 #[test]
-fn merging_makes_a_union() {
+fn merging_two_filters_gives_their_union() {
     for hash in HASHES {
         let (one, other) = (filter(1_000, 0.01, hash), filter(1_000, 0.01, hash));
         (0..300_u64).for_each(|n| _ = one.insert(&n.to_le_bytes()));
@@ -225,19 +225,19 @@ fn merging_makes_a_union() {
 }
 
 #[test]
-fn a_filter_of_another_kind_is_not_merged_and_nothing_changes() {
+fn merge_refuses_other_parameters_or_hashers_and_changes_nothing() {
     let target = filter(1_000, 0.01, HashAlgorithm::Xxh3);
     target.insert(b"before");
     let (bits, stats) = (words(&target), target.stats());
-    for (plan, hasher, field) in [
-        (plan(1_001, 0.01), hasher(HashAlgorithm::Xxh3, 1, 2), "plan"),
-        (plan(1_000, 0.02), hasher(HashAlgorithm::Xxh3, 1, 2), "plan"),
-        (plan(1_000, 0.01), hasher(HashAlgorithm::Aes128, 1, 2), "hasher"),
-        (plan(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 9, 2), "hasher"),
-        (plan(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 1, 9), "hasher"),
+    for (params, hasher, field) in [
+        (params(1_001, 0.01), hasher(HashAlgorithm::Xxh3, 1, 2), "params"),
+        (params(1_000, 0.02), hasher(HashAlgorithm::Xxh3, 1, 2), "params"),
+        (params(1_000, 0.01), hasher(HashAlgorithm::Aes128, 1, 2), "hasher"),
+        (params(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 9, 2), "hasher"),
+        (params(1_000, 0.01), hasher(HashAlgorithm::Xxh3, 1, 9), "hasher"),
     ] {
-        let other = BloomFilter::new(plan, hasher).unwrap();
-        other.insert(b"stranger");
+        let other = BloomFilter::new(params, hasher).unwrap();
+        other.insert(b"other key");
         assert_eq!(target.merge(&other), Err(Error::Mismatch { field }));
         assert_eq!((words(&target), target.stats()), (bits.clone(), stats));
     }
@@ -248,9 +248,9 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "too slow")]
-    fn batches_do_what_single_calls_do(
+    fn batch_calls_agree_with_single_calls(
         inserted in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..150),
-        asked in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3), 0..150),
+        probed in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3), 0..150),
         items in 0_u64..300,
         hash in 0..HASHES.len(),
     ) {
@@ -259,9 +259,9 @@ proptest! {
         batch.insert_many(&inserted);
         prop_assert_eq!(words(&single), words(&batch));
         prop_assert_eq!(single.stats(), batch.stats());
-        // What was in the vector before must not shine through.
+        // The previous contents of the vector must be replaced.
         let mut answers = vec![true; 3];
-        for keys in [&inserted, &asked] {
+        for keys in [&inserted, &probed] {
             let expected: Vec<_> = keys.iter().map(|key| single.contains(key)).collect();
             batch.contains_many(keys, &mut answers);
             prop_assert_eq!(&answers, &expected);
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn no_member_is_denied(
+    fn inserted_keys_are_always_found(
         keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..200),
         items in 0_u64..300,
         rate in 1e-9..0.999,
@@ -287,7 +287,7 @@ proptest! {
         prop_assert!(keys.iter().all(|key| filter.contains_hash(filter.hash(key))));
         let stats = filter.stats();
         prop_assert_eq!(stats.items, keys.len() as u64);
-        prop_assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.plan().bits() as f64);
+        prop_assert_eq!(stats.fill_ratio, popcount(&filter) as f64 / filter.params().bits() as f64);
         prop_assert!((0.0..=1.0).contains(&stats.current_false_positive_rate));
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the classic filter.
+//! Tests of the classic Bloom filter.
 
 use std::sync::Barrier;
 use std::thread;
@@ -15,18 +15,18 @@ fn hasher(hash: HashAlgorithm, secret: u8, nonce: u8) -> KeyedHasher {
     KeyedHasher::new(hash, &Secret::new(&[secret; 32]).unwrap(), &[nonce; 16])
 }
 
-fn plan(items: u64, rate: f64) -> ClassicParams {
+fn params(items: u64, rate: f64) -> ClassicParams {
     ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
 fn filter(items: u64, rate: f64, hash: HashAlgorithm) -> ClassicBloom {
-    ClassicBloom::new(plan(items, rate), hasher(hash, 1, 2)).unwrap()
+    ClassicBloom::new(params(items, rate), hasher(hash, 1, 2)).unwrap()
 }
 
-/// The share of bits that are really set, by looking at all of them.
-fn true_fill(filter: &ClassicBloom) -> f64 {
+/// The share of set bits, counted over the whole filter.
+fn counted_fill(filter: &ClassicBloom) -> f64 {
     let set: u64 = filter.words().map(|word| u64::from(word.count_ones())).sum();
-    set as f64 / filter.plan().bits() as f64
+    set as f64 / filter.params().bits() as f64
 }
 
 /// How many of `probes` pass.
@@ -35,7 +35,7 @@ fn passing<K: AsRef<[u8]>>(filter: &ClassicBloom, probes: impl Iterator<Item = K
 }
 
 #[test]
-fn case_01_a_filter_for_no_items_works() {
+fn case_01_filter_for_zero_items_works() {
     for hash in HASHES {
         let filter = filter(0, 0.01, hash);
         assert_eq!(passing(&filter, (0..10_000).map(u64::to_le_bytes)), 0);
@@ -51,7 +51,7 @@ fn case_01_a_filter_for_no_items_works() {
 
 #[test]
 #[ignore = "forty million probes: seconds in release, a minute in debug"]
-fn deep_c04_the_classic_filter_keeps_a_rate_of_one_in_a_million() {
+fn deep_case_04_classic_filter_holds_a_rate_of_one_in_a_million() {
     const PROBES: u64 = 20_000_000;
     for hash in HASHES {
         let filter = filter(100_000, 1e-6, hash);
@@ -64,7 +64,7 @@ fn deep_c04_the_classic_filter_keeps_a_rate_of_one_in_a_million() {
 }
 
 #[test]
-fn case_05_a_filter_of_one_key_knows_only_that_key() {
+fn case_05_filter_of_one_key_contains_only_that_key() {
     for hash in HASHES {
         let filter = filter(1, 1e-9, hash);
         filter.insert(&0_u64.to_le_bytes());
@@ -73,54 +73,55 @@ fn case_05_a_filter_of_one_key_knows_only_that_key() {
 }
 
 #[test]
-fn case_06_a_filter_with_every_bit_set_says_so() {
+fn case_06_saturated_filter_reports_rate_1_and_unknown_count() {
     // 96 bits: the last word has spare bits, which must not count as unset.
     let filter = filter(10, 0.01, HashAlgorithm::Xxh3);
-    assert_eq!(filter.plan().bits(), 96);
+    assert_eq!(filter.params().bits(), 96);
     for n in 0..2_000_u64 {
         filter.insert(&n.to_le_bytes());
     }
     let stats = filter.stats();
     assert_eq!((stats.fill_ratio, stats.current_false_positive_rate), (1.0, 1.0));
     assert_eq!(stats.distinct, None);
-    assert!(!filter.insert(b"never seen, yet nothing is new"));
+    assert!(!filter.insert(b"never inserted"));
     assert_eq!(filter.words().collect::<Vec<_>>(), [u64::MAX, u64::MAX >> 32]);
 }
 
 #[test]
-fn case_06_the_sample_of_a_large_filter_tells_its_fill() {
-    let plan = plan(1_000_000, 0.01);
-    // One word in ten is looked at.
-    let step = plan.words().div_ceil(MAX_COUNTED as u64);
-    assert_eq!((step, plan.words().div_ceil(step)), (10, 14_977));
+fn case_06_sampled_fill_ratio_agrees_with_the_full_count() {
+    let params = params(1_000_000, 0.01);
+    // One word in ten is sampled.
+    let step = params.words().div_ceil(MAX_SAMPLED_WORDS as u64);
+    assert_eq!((step, params.words().div_ceil(step)), (10, 14_977));
 
-    let filter = ClassicBloom::new(plan, hasher(HashAlgorithm::Xxh3, 1, 2)).unwrap();
+    let filter = ClassicBloom::new(params, hasher(HashAlgorithm::Xxh3, 1, 2)).unwrap();
     let mut before = 0.0;
     for step in 0..4_u64 {
         for n in step * 20_000..(step + 1) * 20_000 {
             filter.insert(&n.to_le_bytes());
         }
-        let (fill, truth) = (filter.stats().fill_ratio, true_fill(&filter));
-        assert!((fill / truth - 1.0).abs() < 0.03, "{fill} for {truth}");
+        let (fill, expected) = (filter.stats().fill_ratio, counted_fill(&filter));
+        assert!((fill / expected - 1.0).abs() < 0.03, "{fill} for {expected}");
         assert!(fill > before);
         before = fill;
     }
     for word in &filter.words {
         word.store(u64::MAX, Ordering::Relaxed);
     }
-    filter.words[plan.words() as usize - 1].store(u64::MAX >> 29, Ordering::Relaxed);
+    filter.words[params.words() as usize - 1].store(u64::MAX >> 29, Ordering::Relaxed);
     assert_eq!((filter.stats().fill_ratio, filter.stats().distinct), (1.0, None));
 }
 
 #[test]
-fn case_11_sixteen_threads_lose_no_bits() {
+fn case_11_concurrent_inserts_of_sixteen_threads_lose_no_bits() {
     const EACH: u64 = 100;
     const ROUNDS: u64 = 100;
     let keys = |round: u64, thread: u64| {
         let first = (round * 16 + thread) * EACH;
         (first..first + EACH).map(u64::to_le_bytes)
     };
-    // Small filters, filled to twice what is planned: threads meet in the same words all the time.
+    // Small filters with twice the keys that they are sized for, so that threads often write to the
+    // same words.
     let filters: Vec<_> =
         (0..ROUNDS).map(|_| filter(8 * EACH, 0.01, HashAlgorithm::Xxh3)).collect();
     let barrier = Barrier::new(16);
@@ -133,28 +134,29 @@ fn case_11_sixteen_threads_lose_no_bits() {
                     barrier.wait();
                     for key in keys(round, thread) {
                         filter.insert(&key);
-                        // Counted, since a panic here would leave the others at the barrier.
+                        // Counted, because a panic here would block the other threads at the
+                        // barrier.
                         unseen.fetch_add(u64::from(!filter.contains(&key)), Ordering::Relaxed);
                     }
                 }
             });
         }
     });
-    assert_eq!(unseen.into_inner(), 0, "what a thread inserted, it sees at once");
+    assert_eq!(unseen.into_inner(), 0, "a thread sees its own inserts");
     for (round, shared) in (0..).zip(&filters) {
         let alone = filter(8 * EACH, 0.01, HashAlgorithm::Xxh3);
         for key in (0..16).flat_map(|thread| keys(round, thread)) {
             alone.insert(&key);
             assert!(shared.contains(&key));
         }
-        // Not one bit is missing, even where it would not show.
+        // All bits are equal, also those that no lookup depends on.
         assert!(shared.words().eq(alone.words()));
         assert_eq!(shared.stats().items, 16 * EACH);
     }
 }
 
 #[test]
-fn merging_adds_the_keys_of_the_other() {
+fn merging_two_filters_gives_their_union() {
     let [even, odd, both] = [(); 3].map(|()| filter(2_000, 0.001, HashAlgorithm::SipHash13));
     for n in 0..1_000_u64 {
         if n % 2 == 0 { &even } else { &odd }.insert(&n.to_le_bytes());
@@ -168,7 +170,7 @@ fn merging_adds_the_keys_of_the_other() {
 }
 
 #[test]
-fn case_11_what_is_inserted_before_a_merge_is_found_after_it_while_others_insert() {
+fn case_11_merge_during_inserts_keeps_earlier_keys_of_both_filters() {
     let (target, source) =
         (filter(20_000, 0.01, HashAlgorithm::Xxh3), filter(20_000, 0.01, HashAlgorithm::Xxh3));
     (0..5_000_u64).for_each(|n| _ = source.insert(&n.to_le_bytes()));
@@ -182,35 +184,35 @@ fn case_11_what_is_inserted_before_a_merge_is_found_after_it_while_others_insert
 }
 
 #[test]
-fn filters_that_differ_are_not_merged() {
+fn merge_refuses_other_parameters_or_hashers_and_changes_nothing() {
     for (hash, other_hash) in [(HASHES[0], HASHES[1]), (HASHES[1], HASHES[0])] {
         let target = filter(100, 0.01, hash);
         target.insert(b"a");
-        let (words, figures) = (target.words().collect::<Vec<_>>(), target.stats());
-        for (plan, hasher, field) in [
-            (plan(101, 0.01), hasher(hash, 1, 2), "plan"),
-            (plan(100, 0.001), hasher(hash, 1, 2), "plan"),
-            (plan(100, 0.01), hasher(other_hash, 1, 2), "hasher"),
-            (plan(100, 0.01), hasher(hash, 9, 2), "hasher"),
-            (plan(100, 0.01), hasher(hash, 1, 9), "hasher"),
+        let (words, stats) = (target.words().collect::<Vec<_>>(), target.stats());
+        for (params, hasher, field) in [
+            (params(101, 0.01), hasher(hash, 1, 2), "params"),
+            (params(100, 0.001), hasher(hash, 1, 2), "params"),
+            (params(100, 0.01), hasher(other_hash, 1, 2), "hasher"),
+            (params(100, 0.01), hasher(hash, 9, 2), "hasher"),
+            (params(100, 0.01), hasher(hash, 1, 9), "hasher"),
         ] {
-            let other = ClassicBloom::new(plan, hasher).unwrap();
+            let other = ClassicBloom::new(params, hasher).unwrap();
             (0..50_u64).for_each(|n| _ = other.insert(&n.to_le_bytes()));
             assert_eq!(target.merge(&other), Err(Error::Mismatch { field }));
             assert!(target.words().eq(words.iter().copied()));
-            assert_eq!(target.stats(), figures);
+            assert_eq!(target.stats(), stats);
         }
     }
 }
 
 #[test]
-fn case_07_a_filter_made_from_copied_words_is_the_same_filter() {
+fn case_07_filter_restored_from_its_words_is_identical() {
     for hash in HASHES {
         let original = filter(1_000, 0.01, hash);
         (0..1_000_u64).for_each(|n| _ = original.insert(&n.to_le_bytes()));
         let words = original.words().collect();
         let copy =
-            ClassicBloom::from_words(*original.plan(), hasher(hash, 1, 2), 1_000, words).unwrap();
+            ClassicBloom::from_words(*original.params(), hasher(hash, 1, 2), 1_000, words).unwrap();
         assert_eq!(copy.stats(), original.stats());
         assert_eq!(passing(&copy, (0..1_000).map(u64::to_le_bytes)), 1_000);
         assert!(!copy.insert(&5_u64.to_le_bytes()));
@@ -218,35 +220,36 @@ fn case_07_a_filter_made_from_copied_words_is_the_same_filter() {
 }
 
 #[test]
-fn case_10_words_that_the_plan_does_not_fit_are_refused() {
-    let plan = plan(10, 0.01);
+fn case_10_words_that_contradict_the_parameters_are_refused() {
+    let params = params(10, 0.01);
     let from = |words: &[u64]| {
-        ClassicBloom::from_words(plan, hasher(HashAlgorithm::Xxh3, 1, 2), 0, words.to_vec())
+        ClassicBloom::from_words(params, hasher(HashAlgorithm::Xxh3, 1, 2), 0, words.to_vec())
             .is_some()
     };
-    assert_eq!(plan.bits(), 96);
+    assert_eq!(params.bits(), 96);
     assert!(from(&[0, 0]) && from(&[u64::MAX, u64::MAX >> 32]));
     for words in [&[][..], &[0], &[0, 0, 0], &[0, 1 << 32], &[0, 1 << 63]] {
         assert!(!from(words), "{words:?}");
     }
-    // A plan whose bits fill its words, and one that no memory holds.
+    // Parameters whose bits fill their words, and ones that exceed any memory.
     let rate = FalsePositiveRate::new(0.01).unwrap();
     let full = ClassicParams::stored(1, rate, 64, 1).unwrap();
     let huge = ClassicParams::stored(1, rate, u64::MAX, 1).unwrap();
-    let from =
-        |plan| ClassicBloom::from_words(plan, hasher(HashAlgorithm::Xxh3, 1, 2), 0, vec![u64::MAX]);
+    let from = |params| {
+        ClassicBloom::from_words(params, hasher(HashAlgorithm::Xxh3, 1, 2), 0, vec![u64::MAX])
+    };
     assert!(from(full).is_some() && from(huge).is_none());
 }
 
 #[test]
-fn memory_that_is_not_there_is_an_error() {
-    let plan = plan(1 << 58, 0.6);
-    let error = ClassicBloom::new(plan, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
-    assert_eq!(error, Error::OutOfMemory { bytes: plan.bytes() });
+fn refused_allocation_is_an_error() {
+    let params = params(1 << 58, 0.6);
+    let error = ClassicBloom::new(params, hasher(HashAlgorithm::Xxh3, 1, 1)).unwrap_err();
+    assert_eq!(error, Error::OutOfMemory { bytes: params.bytes() });
 }
 
 #[test]
-fn the_trait_object_behaves_as_the_filter() {
+fn filter_works_as_a_membership_trait_object() {
     let filter: Box<dyn Membership> = Box::new(filter(10, 0.01, HashAlgorithm::SipHash13));
     assert!(!filter.contains(b"a"));
     assert!(filter.insert(b"a"));
@@ -263,7 +266,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_member_is_denied(
+    fn inserted_keys_are_always_found(
         keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..100),
         items in 0_u64..300,
         rate in 1e-9..0.999,
@@ -276,7 +279,7 @@ proptest! {
         }
         prop_assert!(keys.iter().all(|key| filter.contains_hash(filter.hash(key))));
         let stats = filter.stats();
-        prop_assert_eq!((stats.items, stats.fill_ratio), (keys.len() as u64, true_fill(&filter)));
+        prop_assert_eq!((stats.items, stats.fill_ratio), (keys.len() as u64, counted_fill(&filter)));
         prop_assert!((0.0..=1.0).contains(&stats.current_false_positive_rate));
     }
 }

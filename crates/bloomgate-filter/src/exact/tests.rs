@@ -18,7 +18,7 @@ fn key(thread: usize, n: usize) -> Vec<u8> {
 }
 
 #[test]
-fn case_01_an_empty_set_holds_nothing_and_takes_its_first_key() {
+fn case_01_empty_exact_set_contains_nothing_and_accepts_a_first_key() {
     for set in [ExactSet::new(), ExactSet::default(), ExactSet::with_capacity(0)] {
         assert!(!set.contains(b"") && !set.contains(b"a"));
         assert!(set.is_empty());
@@ -30,7 +30,7 @@ fn case_01_an_empty_set_holds_nothing_and_takes_its_first_key() {
 }
 
 #[test]
-fn a_key_is_new_once() {
+fn insert_returns_true_once_per_key() {
     let set = ExactSet::new();
     assert!(set.insert(b""));
     assert!(!set.insert(b""));
@@ -45,7 +45,7 @@ fn a_key_is_new_once() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many slots")]
-fn case_10_an_immense_capacity_reserves_little() {
+fn case_10_huge_initial_capacity_is_capped() {
     let set = ExactSet::with_capacity(usize::MAX);
     assert!(set.bytes() < 4 << 20, "{}", set.bytes());
     assert!(set.insert(b"a"));
@@ -53,7 +53,7 @@ fn case_10_an_immense_capacity_reserves_little() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many keys")]
-fn memory_grows_with_the_keys_and_is_about_what_the_docs_say() {
+fn exact_set_memory_matches_the_documented_overhead() {
     let set = ExactSet::new();
     for n in 0..5_000 {
         set.insert(&key(0, n));
@@ -65,7 +65,7 @@ fn memory_grows_with_the_keys_and_is_about_what_the_docs_say() {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many keys")]
-fn what_is_planned_is_what_is_taken() {
+fn planned_bytes_of_an_exact_set_match_its_memory() {
     for count in [0, 1, 8, 9, 1_000, 8_192, 8_193, 20_000] {
         for len in [8, 9, 36] {
             let set = ExactSet::new();
@@ -83,7 +83,7 @@ fn what_is_planned_is_what_is_taken() {
 }
 
 #[test]
-fn a_union_holds_the_keys_of_both_and_leaves_the_other_as_it_was() {
+fn merge_unites_the_sets_and_leaves_the_other_unchanged() {
     let (left, right) = (ExactSet::new(), ExactSet::new());
     for n in 0..100 {
         left.insert(&key(0, n));
@@ -97,7 +97,7 @@ fn a_union_holds_the_keys_of_both_and_leaves_the_other_as_it_was() {
 }
 
 #[test]
-fn the_debug_form_shows_no_key() {
+fn debug_output_contains_no_key() {
     let set = ExactSet::new();
     set.insert(b"alice@example.org");
     let shown = format!("{set:?}");
@@ -106,7 +106,7 @@ fn the_debug_form_shows_no_key() {
 }
 
 #[test]
-fn the_trait_object_behaves_as_the_set() {
+fn set_works_as_a_membership_trait_object() {
     let set: Arc<dyn Membership> = Arc::new(ExactSet::new());
     assert!(set.insert(b"a"));
     set.insert_many(&[b"b", b"c"]);
@@ -117,18 +117,18 @@ fn the_trait_object_behaves_as_the_set() {
 }
 
 #[test]
-fn case_11_what_was_announced_is_contained_while_the_set_grows() {
+fn case_11_inserted_keys_stay_visible_while_the_set_grows() {
     let set = ExactSet::new();
-    let announced: Vec<_> = (0..THREADS).map(|_| AtomicUsize::new(0)).collect();
+    let published: Vec<_> = (0..THREADS).map(|_| AtomicUsize::new(0)).collect();
     let barrier = Barrier::new(THREADS + 2);
     thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (set, barrier, announced) = (&set, &barrier, &announced);
+            let (set, barrier, published) = (&set, &barrier, &published);
             scope.spawn(move || {
                 barrier.wait();
                 for n in 0..EACH {
                     assert!(set.insert(&key(thread, n)));
-                    announced[thread].store(n + 1, Ordering::Release);
+                    published[thread].store(n + 1, Ordering::Release);
                 }
             });
         }
@@ -137,7 +137,7 @@ fn case_11_what_was_announced_is_contained_while_the_set_grows() {
                 barrier.wait();
                 let mut round = 0;
                 loop {
-                    let seen = announced.iter().map(|count| count.load(Ordering::Acquire));
+                    let seen = published.iter().map(|count| count.load(Ordering::Acquire));
                     let seen: Vec<_> = seen.collect();
                     for (thread, &count) in seen.iter().enumerate().filter(|(_, count)| **count > 0)
                     {
@@ -159,10 +159,10 @@ fn case_11_what_was_announced_is_contained_while_the_set_grows() {
 }
 
 #[test]
-fn case_11_of_threads_that_insert_the_same_key_exactly_one_is_told_it_is_new() {
+fn case_11_concurrent_inserts_of_one_key_return_true_exactly_once() {
     let set = ExactSet::new();
     let barrier = Barrier::new(THREADS);
-    let told: Vec<Vec<bool>> = thread::scope(|scope| {
+    let new: Vec<Vec<bool>> = thread::scope(|scope| {
         let work = || {
             barrier.wait();
             (0..EACH).map(|n| set.insert(&key(0, n))).collect()
@@ -171,36 +171,36 @@ fn case_11_of_threads_that_insert_the_same_key_exactly_one_is_told_it_is_new() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for n in 0..EACH {
-        assert_eq!(told.iter().filter(|told| told[n]).count(), 1, "{n}");
+        assert_eq!(new.iter().filter(|new| new[n]).count(), 1, "{n}");
     }
     assert_eq!(set.stats().items, (THREADS * EACH) as u64);
 }
 
 #[test]
-fn a_reader_does_not_wait_for_a_writer() {
+fn lookups_do_not_wait_for_the_write_lock() {
     let set = Arc::new(ExactSet::new());
     set.insert(b"a");
     let (send, receive) = mpsc::channel();
-    let turn = set.turn();
+    let lock = set.write_lock();
     let reader = Arc::clone(&set);
     thread::spawn(move || {
-        // A key that is in needs no turn to be inserted again either.
+        // Inserting a present key again needs no lock.
         let answers = (reader.contains(b"a"), reader.contains(b"b"), reader.insert(b"a"));
         send.send((answers, reader.stats().distinct)).unwrap();
     });
-    // The time only ends a test that has failed.
+    // The timeout only ends a failed test.
     let answers = receive.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(answers, ((true, false, false), Some(1)));
-    drop(turn);
+    drop(lock);
 }
 
 #[test]
-fn a_writer_that_panicked_blocks_nobody() {
+fn a_panicked_writer_does_not_block_later_inserts() {
     let set = ExactSet::new();
     let panicked = thread::scope(|scope| {
         let work = || {
-            let _turn = set.turn();
-            panic!("as planned");
+            let _lock = set.write_lock();
+            panic!("panic under the lock");
         };
         scope.spawn(work).join().is_err()
     });
@@ -212,7 +212,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 64 }))]
 
     #[test]
-    fn the_set_agrees_with_a_model(
+    fn exact_set_agrees_with_a_btree_set(
         keys in prop::collection::vec(prop::collection::vec(0_u8..3, 0..4), 0..120),
         others in prop::collection::vec(prop::collection::vec(0_u8..3, 0..4), 0..40),
         capacity in 0_usize..40,

@@ -1,9 +1,9 @@
-//! AES-128-CMAC: a keyed hash of 128 bits made of a block cipher.
+//! AES-128-CMAC, a keyed 128-bit hash built on a block cipher.
 //!
-//! RFC 4493, also NIST SP 800-38B. A key of up to 16 bytes, which is what ids are, costs one
-//! encipherment; each further 16 bytes cost one more. That the outputs can't be told from random
-//! ones without the key, for inputs of any lengths, is proven of the construction (Iwata and
-//! Kurosawa, "OMAC: One-Key CBC MAC", 2003) as far as AES is a good cipher.
+//! RFC 4493, also NIST SP 800-38B. An input of up to 16 bytes, such as an id, costs one block
+//! encryption; each further 16 bytes cost one more. The construction is proven to be a pseudorandom
+//! function for inputs of any length if AES is a pseudorandom permutation (Iwata and Kurosawa,
+//! "OMAC: One-Key CBC MAC", 2003).
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use zeroize::Zeroizing;
@@ -13,7 +13,7 @@ use super::short_word;
 #[cfg(target_arch = "x86_64")]
 use crate::platform::aes::AesNi;
 
-/// A key, with everything derived from it that one hash needs.
+/// An expanded key: the key schedule of the cipher, and the subkeys.
 #[derive(Clone)]
 pub(super) struct CmacKey {
     cipher: Cipher,
@@ -21,20 +21,20 @@ pub(super) struct CmacKey {
     subkeys: Zeroizing<[Block; 2]>,
 }
 
-/// Sixteen bytes, the first of them lowest. The cipher and the exclusive or work on bytes, so that
-/// the order is a matter of bookkeeping alone.
+/// Sixteen bytes, the first one least significant. The cipher and XOR are bytewise, so any
+/// consistent order works.
 type Block = u128;
 
 #[derive(Clone)]
 enum Cipher {
-    /// Runs everywhere and in constant time; some 100 times slower than the processor's own.
+    /// Portable and constant-time; some 100 times slower than AES-NI.
     Portable(Box<aes::Aes128>),
     #[cfg(target_arch = "x86_64")]
     AesNi(AesNi),
 }
 
 impl CmacKey {
-    /// With the processor's AES, if it has any.
+    /// Expands `key` for AES-NI, if the processor has it.
     pub(super) fn new(key: &[u8; 16]) -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(cipher) = AesNi::new(key) {
@@ -43,7 +43,7 @@ impl CmacKey {
         Self::portable(key)
     }
 
-    /// Without it.
+    /// Expands `key` for the portable cipher.
     pub(super) fn portable(key: &[u8; 16]) -> Self {
         Self::with_cipher(Cipher::Portable(Box::new(aes::Aes128::new(key.into()))))
     }
@@ -58,7 +58,7 @@ impl CmacKey {
         Self { cipher, subkeys: Zeroizing::new([first, double(first)]) }
     }
 
-    /// The tag of `bytes`, its first byte lowest.
+    /// The tag of `bytes`, the first byte least significant.
     #[inline]
     pub(super) fn tag(&self, bytes: &[u8]) -> u128 {
         match &self.cipher {
@@ -72,14 +72,14 @@ impl CmacKey {
     }
 }
 
-// Out of the way of the quick one.
+// Not inlined, so that it doesn't take registers from the AES-NI path.
 #[inline(never)]
 fn portable_tag(cipher: &aes::Aes128, subkeys: &[Block; 2], bytes: &[u8]) -> u128 {
     let (state, last) = chain(subkeys, bytes, |block| encrypt(cipher, block));
     encrypt(cipher, state ^ last)
 }
 
-/// All but the last step: the state of the chain, and the last block with its subkey.
+/// All but the last encryption: the state of the chain, and the last block XORed with its subkey.
 #[inline]
 fn chain(
     subkeys: &[Block; 2],
@@ -87,7 +87,7 @@ fn chain(
     encrypt: impl Fn(Block) -> Block,
 ) -> (Block, Block) {
     let mut state = 0;
-    // The last block is held back, whole or not.
+    // The last block, full or partial, is processed below.
     while bytes.len() > 16
         && let Some((block, rest)) = bytes.split_first_chunk::<16>()
     {
@@ -101,7 +101,7 @@ fn chain(
     (state, last)
 }
 
-/// Fewer than 16 bytes, then a single bit, then zeros.
+/// Fewer than 16 bytes, padded with a single 1 bit and zeros.
 #[inline]
 fn padded(bytes: &[u8]) -> Block {
     let words = match bytes.split_first_chunk::<8>() {
@@ -113,10 +113,10 @@ fn padded(bytes: &[u8]) -> Block {
     words | 0x80 << (8 * bytes.len())
 }
 
-/// Twice `block` in the field of 2^128 elements that the RFC names, where bytes are big-endian.
+/// Doubles `block` in GF(2^128) as the RFC defines it, with big-endian bytes.
 fn double(block: Block) -> Block {
     let value = block.swap_bytes();
-    // Without a branch: the value is secret.
+    // Branch-free, because the value is secret.
     ((value << 1) ^ ((value >> 127) * 0x87)).swap_bytes()
 }
 
@@ -139,7 +139,7 @@ mod tests {
 
     /// RFC 4493, section 4.
     #[test]
-    fn case_07_the_tags_are_those_of_the_rfc_with_and_without_the_processors_aes() {
+    fn case_07_cmac_agrees_with_rfc_4493_on_both_ciphers() {
         let key = bytes("2b7e151628aed2a6abf7158809cf4f3c").try_into().unwrap();
         let message = bytes(
             "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51\
@@ -161,7 +161,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 500 }))]
 
         #[test]
-        fn case_07_the_processors_aes_and_the_portable_one_agree(
+        fn case_07_hardware_and_portable_cmac_agree(
             key: [u8; 16],
             bytes in proptest::collection::vec(any::<u8>(), 0..100),
         ) {

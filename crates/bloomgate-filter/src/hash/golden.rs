@@ -1,10 +1,9 @@
 //! Golden vectors of the keyed hashes.
 //!
-//! Computed by other implementations, none of them this crate: HKDF from Python's `hmac`,
-//! SipHash-1-3 from the paper, XXH3-128 from the reference C library 0.8.1, AES-128-CMAC from
-//! OpenSSL 3.0. The secret is the bytes
-//! 0 to 31, the nonce the bytes 100 to 115; byte `i` of the key of length `len` is
-//! `7 i + 13 len + 1` modulo 256. Each entry: length, block, bits.
+//! Computed with independent implementations: HKDF with Python's `hmac`, SipHash-1-3 from the
+//! paper, XXH3-128 with the reference C library 0.8.1, AES-128-CMAC with OpenSSL 3.0. The secret is
+//! the bytes 0 to 31, the nonce the bytes 100 to 115; byte `i` of the key of length `len` is `7 i +
+//! 13 len + 1` modulo 256. Each entry: length, block, bits.
 
 /// SipHash-1-3.
 pub(super) const SIPHASH13: &[(usize, u64, u64)] = &[
@@ -42,7 +41,7 @@ pub(super) const SIPHASH13: &[(usize, u64, u64)] = &[
     (300, 0xdfa5_20de_bfe7_062b, 0x8f5b_015d_be1d_de19),
 ];
 
-/// All lengths from 0 to 300 folded into one number.
+/// The hashes of all lengths from 0 to 300, folded into one number.
 pub(super) const SIPHASH13_FOLD: u64 = 0xbc92_72d9_e251_2b30;
 
 /// XXH3-128.
@@ -81,7 +80,7 @@ pub(super) const XXH3: &[(usize, u64, u64)] = &[
     (300, 0x6ea6_58b3_7188_8fa1, 0x8781_ea93_b779_f443),
 ];
 
-/// All lengths from 0 to 300 folded into one number.
+/// The hashes of all lengths from 0 to 300, folded into one number.
 pub(super) const XXH3_FOLD: u64 = 0xa063_a91e_5674_a2fa;
 
 /// AES-128-CMAC.
@@ -120,7 +119,7 @@ pub(super) const AES128: &[(usize, u64, u64)] = &[
     (300, 0xad7d_7c99_5230_9da7, 0x5186_bff0_1bf0_d155),
 ];
 
-/// All lengths from 0 to 300 folded into one number.
+/// The hashes of all lengths from 0 to 300, folded into one number.
 pub(super) const AES128_FOLD: u64 = 0x6604_10d6_211c_613f;
 
 /// The fingerprint of the secret.

@@ -8,10 +8,10 @@ use zeroize::Zeroizing;
 
 use crate::error::Error;
 
-/// The master secret that all hashes of a deployment hang on.
+/// The master secret, from which all hash keys of a deployment are derived.
 ///
-/// Every instance that shares filters needs the same one. It stays out of logs (`Debug` prints
-/// `Secret(redacted)`) and its memory is overwritten when it is dropped.
+/// All instances that share filters need the same secret. `Debug` prints `Secret(redacted)`, and
+/// the memory is overwritten when the value is dropped.
 ///
 /// ```
 /// use bloomgate_filter::Secret;
@@ -27,8 +27,8 @@ impl Secret {
     /// The shortest secret that is accepted, in bytes.
     pub const MIN_BYTES: usize = 16;
 
-    /// Takes `bytes` as the secret. They should be random; any length from
-    /// [`MIN_BYTES`](Secret::MIN_BYTES) upwards counts in full.
+    /// Takes `bytes` as the secret. They should be random. Any length from
+    /// [`MIN_BYTES`](Secret::MIN_BYTES) is used in full.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Secret {
         if !digits.len().is_multiple_of(2) {
             return Err(Error::SecretNotHex);
         }
-        // Full capacity from the start: growing would leave copies behind that nobody wipes.
+        // Full capacity from the start: reallocation would leave copies that are not wiped.
         let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len() / 2));
         for pair in digits.chunks_exact(2) {
             bytes.push((nibble(pair[0])? << 4) | nibble(pair[1])?);
@@ -71,11 +71,11 @@ impl Secret {
         }
     }
 
-    /// Makes a new secret of 32 bytes from the operating system's randomness (feature `getrandom`).
+    /// Generates a secret of 32 random bytes from the operating system (feature `getrandom`).
     ///
     /// # Errors
     ///
-    /// [`Error::NoRandomness`] if the operating system has none to give.
+    /// [`Error::NoRandomness`] if the operating system provides none.
     #[cfg(feature = "getrandom")]
     pub fn generate() -> Result<Self, Error> {
         let mut bytes = Zeroizing::new([0; 32]);
@@ -84,10 +84,10 @@ impl Secret {
         Self::new(&*bytes)
     }
 
-    /// The secret itself in lower-case hexadecimal, to store it where secrets are stored.
+    /// The secret in lower-case hexadecimal, for storing it in a secret store.
     ///
-    /// This is the only way out for the bytes. The string that is returned is the caller's to
-    /// protect and to wipe.
+    /// No other method exposes the bytes. The caller is responsible for protecting and wiping the
+    /// returned string.
     pub fn to_hex(&self) -> String {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut hex = String::with_capacity(2 * self.0.len());
@@ -98,23 +98,23 @@ impl Secret {
         hex
     }
 
-    /// Eight bytes by which two instances can tell whether they hold the same secret.
+    /// Eight bytes that identify the secret, so that instances can compare their secrets.
     ///
-    /// Derived with HKDF-SHA256 under a label of its own, so it reveals nothing about the secret or
-    /// about any generation key, and may be stored and logged.
+    /// Derived with HKDF-SHA256 under a separate label. It reveals nothing about the secret or any
+    /// generation key, and may be stored and logged.
     pub fn fingerprint(&self) -> [u8; 8] {
         *self.derive(&[], &[b"bloomgate secret fingerprint v1"])
     }
 
     /// HKDF-SHA256 with the secret as input key, for outputs of `N` bytes.
     pub(super) fn derive<const N: usize>(&self, salt: &[u8], info: &[&[u8]]) -> Zeroizing<[u8; N]> {
-        // RFC 5869 allows 255 hashes of output: no length that compiles here can be refused below.
+        // RFC 5869 allows 255 hashes of output, so the expansion below can't fail.
         const { assert!(N <= 255 * 32) };
         let mut output = Zeroizing::new([0; N]);
         let expanded =
             Hkdf::<Sha256>::new(Some(salt), &self.0).expand_multi_info(info, &mut *output);
         if expanded.is_err() {
-            unreachable!("the length was checked when this was compiled");
+            unreachable!("the output length is checked at compile time");
         }
         output
     }

@@ -1,16 +1,16 @@
-//! SipHash-1-3 for keys that are at hand as one slice.
+//! SipHash-1-3 of one contiguous slice.
 //!
 //! Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012, with one round a word and three
-//! at the end. Written out here because the crate keeps its dependencies few and the cipher takes a
-//! place among them; the tests compare it with the usual crate.
+//! at the end. Implemented here to keep the dependencies few; the tests compare it with the crate
+//! `siphasher`.
 
 use super::short_word;
 
 /// The hash of `bytes` under the two halves of a 128-bit key.
-// Not inlined: the callers inline all hashes, and this one would take most of their registers.
+// Not inlined: the callers inline all hashes, and this one would occupy most of their registers.
 #[inline(never)]
 pub(super) fn siphash13(key: &[u64; 2], bytes: &[u8]) -> u64 {
-    // "somepseudorandomlygeneratedbytes", as the paper has it.
+    // "somepseudorandomlygeneratedbytes", as in the paper.
     let mut state = [
         key[0] ^ 0x736f_6d65_7073_6575,
         key[1] ^ 0x646f_7261_6e64_6f6d,
@@ -21,7 +21,7 @@ pub(super) fn siphash13(key: &[u64; 2], bytes: &[u8]) -> u64 {
     for word in words {
         absorb(&mut state, u64::from_le_bytes(*word));
     }
-    // The length modulo 256, in the byte that a rest can't reach.
+    // The length modulo 256 in the top byte, which the remaining bytes never use.
     absorb(&mut state, short_word(rest) | (bytes.len() as u64) << 56);
     state[2] ^= 0xff;
     for _ in 0..3 {

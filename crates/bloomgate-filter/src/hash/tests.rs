@@ -1,4 +1,4 @@
-//! Tests of the hashes and of the secret.
+//! Tests of the keyed hashes and the secret.
 
 use super::*;
 use crate::error::Error;
@@ -17,36 +17,36 @@ fn key(len: usize) -> Vec<u8> {
     (0..len).map(|at| (7 * at + 13 * len + 1) as u8).collect()
 }
 
-fn check(hash: HashAlgorithm, vectors: &[(usize, u64, u64)], expected_fold: u64) {
+fn check(algorithm: HashAlgorithm, vectors: &[(usize, u64, u64)], expected_fold: u64) {
     assert!(vectors.len() >= 20);
-    let hasher = KeyedHasher::new(hash, &secret(), &NONCE);
+    let hasher = KeyedHasher::new(algorithm, &secret(), &NONCE);
     for &(len, block, bits) in vectors {
         let got = hasher.hash(&key(len));
-        assert_eq!((got.block, got.bits), (block, bits), "{} of {len} bytes", hash.name());
+        assert_eq!((got.block, got.bits), (block, bits), "{} of {len} bytes", algorithm.name());
     }
     let fold = (0..=300)
         .map(|len| hasher.hash(&key(len)))
         .fold(0_u64, |fold, got| ((fold.rotate_left(5) ^ got.block).rotate_left(5)) ^ got.bits);
-    assert_eq!(fold, expected_fold, "{}", hash.name());
+    assert_eq!(fold, expected_fold, "{}", algorithm.name());
 }
 
 #[test]
-fn case_07_siphash_agrees_with_other_implementations() {
+fn case_07_siphash_agrees_with_golden_vectors() {
     check(HashAlgorithm::SipHash13, golden::SIPHASH13, golden::SIPHASH13_FOLD);
 }
 
 #[test]
-fn case_07_xxh3_agrees_with_other_implementations() {
+fn case_07_xxh3_agrees_with_golden_vectors() {
     check(HashAlgorithm::Xxh3, golden::XXH3, golden::XXH3_FOLD);
 }
 
 #[test]
-fn case_07_aes_agrees_with_other_implementations() {
+fn case_07_aes_agrees_with_golden_vectors() {
     check(HashAlgorithm::Aes128, golden::AES128, golden::AES128_FOLD);
 }
 
 #[test]
-fn case_07_aes_without_the_processors_instructions_agrees_with_other_implementations() {
+fn case_07_portable_aes_agrees_with_golden_vectors() {
     let info = [LABEL.as_bytes(), HashAlgorithm::Aes128.name().as_bytes()];
     let portable = CmacKey::portable(&secret().derive(&NONCE, &info));
     for &(len, block, bits) in golden::AES128 {
@@ -56,22 +56,22 @@ fn case_07_aes_without_the_processors_instructions_agrees_with_other_implementat
 }
 
 #[test]
-fn case_07_siphash_agrees_with_the_usual_crate() {
+fn case_07_siphash_agrees_with_the_siphasher_crate() {
     for len in 0..=300 {
         let (key, bytes) = ([len as u64 * 3, !(len as u64)], key(len));
-        let usual = siphasher::sip::SipHasher13::new_with_keys(key[0], key[1]).hash(&bytes);
-        assert_eq!(siphash13(&key, &bytes), usual, "{len} bytes");
+        let expected = siphasher::sip::SipHasher13::new_with_keys(key[0], key[1]).hash(&bytes);
+        assert_eq!(siphash13(&key, &bytes), expected, "{len} bytes");
     }
 }
 
 #[test]
-fn case_07_the_fingerprint_of_a_secret_is_fixed() {
+fn case_07_secret_fingerprint_agrees_with_golden_vector() {
     assert_eq!(secret().fingerprint(), golden::FINGERPRINT);
     assert_ne!(Secret::new(&[1; 32]).unwrap().fingerprint(), golden::FINGERPRINT);
 }
 
 #[test]
-fn case_07_names_and_numbers_of_the_algorithms_are_fixed() {
+fn case_07_algorithm_names_and_ids_are_fixed() {
     assert_eq!(
         (HashAlgorithm::SipHash13.id(), HashAlgorithm::SipHash13.name()),
         (1, "siphash-1-3")
@@ -88,8 +88,8 @@ fn case_07_names_and_numbers_of_the_algorithms_are_fixed() {
 
 #[test]
 fn secret_nonce_and_algorithm_each_change_the_hash() {
-    let hash = |hash, secret: &[u8], nonce| {
-        let got = KeyedHasher::new(hash, &Secret::new(secret).unwrap(), &nonce).hash(b"key");
+    let hash = |algorithm, secret: &[u8], nonce| {
+        let got = KeyedHasher::new(algorithm, &Secret::new(secret).unwrap(), &nonce).hash(b"key");
         (got.block, got.bits)
     };
     let mut all = Vec::new();
@@ -108,7 +108,7 @@ fn secret_nonce_and_algorithm_each_change_the_hash() {
 }
 
 #[test]
-fn debug_tells_no_secret() {
+fn debug_output_contains_no_secret() {
     let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret(), &NONCE);
     assert_eq!(format!("{:?}", secret()), "Secret(redacted)");
     assert_eq!(format!("{hasher:?}"), "KeyedHasher(xxh3-128, redacted)");
@@ -116,7 +116,7 @@ fn debug_tells_no_secret() {
 }
 
 #[test]
-fn a_hasher_tells_what_it_was_made_of_and_knows_its_like() {
+fn hashers_compare_by_algorithm_secret_and_nonce() {
     let one = KeyedHasher::new(HashAlgorithm::Aes128, &secret(), &NONCE);
     assert_eq!((one.nonce(), one.secret_fingerprint()), (NONCE, secret().fingerprint()));
     assert!(one.same_as(&KeyedHasher::new(HashAlgorithm::Aes128, &secret(), &NONCE)));
@@ -129,7 +129,7 @@ fn a_hasher_tells_what_it_was_made_of_and_knows_its_like() {
 }
 
 #[test]
-fn a_short_secret_is_refused_with_its_length() {
+fn short_secret_is_refused_with_its_length() {
     for len in 0..16 {
         assert_eq!(Secret::new(&vec![1; len]).unwrap_err(), Error::SecretTooShort { bytes: len });
     }
@@ -142,7 +142,7 @@ fn a_short_secret_is_refused_with_its_length() {
 }
 
 #[test]
-fn hexadecimal_goes_there_and_back() {
+fn secret_hexadecimal_round_trips() {
     let hex = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
     assert_eq!(secret().to_hex(), hex);
     for text in [hex.to_owned(), hex.to_uppercase(), format!(" {hex}\n")] {
@@ -154,17 +154,17 @@ fn hexadecimal_goes_there_and_back() {
 }
 
 #[test]
-fn generated_secrets_are_long_and_differ() {
+fn generated_secrets_have_32_bytes_and_differ() {
     let (one, other) = (Secret::generate().unwrap(), Secret::generate().unwrap());
     assert_eq!(one.to_hex().len(), 64);
     assert_ne!(one.to_hex(), other.to_hex());
 }
 
 #[test]
-fn the_environment_variable_is_named_when_it_is_missing() {
+fn missing_secret_variable_is_named_in_the_error() {
     let variable = "BLOOMGATE_FILTER_TEST_NO_SUCH_VARIABLE";
     let error = Secret::from_env(variable).unwrap_err();
     assert!(error.to_string().contains(variable));
-    // Present in every build, and no hexadecimal.
+    // Set in every build, and not hexadecimal.
     assert_eq!(Secret::from_env("CARGO_MANIFEST_DIR").unwrap_err(), Error::SecretNotHex);
 }

@@ -1,14 +1,14 @@
-//! A byte buffer that starts on the stack.
+//! A byte buffer on the stack that spills to the heap.
 
-/// Bytes that fit here need no allocation.
+/// Bytes that fit on the stack.
 const INLINE: usize = 128;
 
-/// Collects the parts of a tuple, on the stack until they outgrow [`INLINE`] bytes.
+/// Collects the parts of a tuple, on the stack up to [`INLINE`] bytes.
 pub(super) struct Scratch {
     stack: [u8; INLINE],
-    /// How much of `stack` is used; meaningless once `heap` holds the bytes.
+    /// The used length of `stack`; unused once the bytes are in `heap`.
     len: usize,
-    /// Empty as long as the bytes are on the stack.
+    /// Empty while the bytes are in `stack`.
     heap: Vec<u8>,
 }
 
@@ -20,8 +20,8 @@ impl Scratch {
 
     /// Appends the length of `bytes` in LEB128, then `bytes`.
     ///
-    /// LEB128 is prefix-free, so the boundaries between the parts can be read back: no two tuples
-    /// share an encoding.
+    /// LEB128 is prefix-free, so the encoding determines the boundaries of the parts: different
+    /// tuples have different encodings.
     #[inline]
     pub(super) fn push_part(&mut self, bytes: &[u8]) {
         // Ten groups of seven bits hold any 64-bit length.

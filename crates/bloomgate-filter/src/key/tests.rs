@@ -1,4 +1,4 @@
-//! Tests of the encodings.
+//! Tests of the key encodings.
 
 use proptest::prelude::*;
 
@@ -65,7 +65,7 @@ fn case_07_golden_vector_of_uuids() {
 }
 
 #[test]
-fn tuples_are_the_same_on_the_stack_and_on_the_heap() {
+fn tuple_encoding_is_equal_on_stack_and_heap() {
     for len in 0..300 {
         let (one, other) = (vec![1_u8; len], vec![2_u8; 300 - len]);
         let got = bytes(&(one.clone(), other.clone()));
@@ -77,21 +77,21 @@ fn tuples_are_the_same_on_the_stack_and_on_the_heap() {
     }
 }
 
-/// Equal keys have equal bytes, and no others.
+/// Checks that keys have equal bytes exactly if they are equal.
 fn injective<K: Key>(one: &K, other: &K) -> Result<(), TestCaseError> {
     prop_assert_eq!(one == other, bytes(one) == bytes(other));
     prop_assert_eq!(bytes(one), bytes(&one.clone()));
     Ok(())
 }
 
-/// Short strings over few characters, so that equal ones and shifted boundaries come up.
+/// Short strings over few characters, so that equal strings and shifted boundaries occur.
 fn texts() -> impl Strategy<Value = String> {
     "[a\\x00\\x01\\x02é]{0,4}"
 }
 
 proptest! {
     #[test]
-    fn every_width_gives_a_number_the_same_bytes(n: i8) {
+    fn integers_of_every_width_encode_equally(n: i8) {
         for got in [bytes(&i16::from(n)), bytes(&i32::from(n)), bytes(&i64::from(n))] {
             prop_assert_eq!(got, bytes(&n));
         }
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn moving_a_boundary_changes_the_bytes(text in "[ab]{1,200}", at: prop::sample::Index, to: prop::sample::Index) {
+    fn tuple_parts_split_elsewhere_encode_differently(text in "[ab]{1,200}", at: prop::sample::Index, to: prop::sample::Index) {
         let split = |at: usize| (text[..at].to_owned(), text[at..].to_owned());
         let (one, other) = (split(at.index(text.len() + 1)), split(to.index(text.len() + 1)));
         injective(&one, &other)?;

@@ -1,21 +1,21 @@
-//! Enciphers one block with the processor's AES instructions.
+//! AES-128 encryption of one block with AES-NI.
 //!
-//! The crate `aes` uses them, too, but for one block at a time it takes ten times as long: it is
-//! made for long runs of blocks.
+//! The crate `aes` uses the same instructions, but takes ten times as long for a single block: it
+//! is optimised for long runs of blocks.
 #![expect(unsafe_code, reason = "AES instructions")]
 
 use std::arch::x86_64::*;
 
 use zeroize::Zeroizing;
 
-/// The key schedule of AES-128, and proof that the processor has AES.
+/// The key schedule of AES-128, and the proof that the processor has AES-NI.
 #[derive(Clone)]
 pub(crate) struct AesNi {
     round_keys: Zeroizing<[__m128i; 11]>,
 }
 
 impl AesNi {
-    /// Expands `key`, or `None` if the processor has no AES.
+    /// Expands `key`. `None` if the processor has no AES-NI.
     pub(crate) fn new(key: &[u8; 16]) -> Option<Self> {
         if !(is_x86_feature_detected!("aes") && is_x86_feature_detected!("sse4.1")) {
             return None;
@@ -24,7 +24,7 @@ impl AesNi {
         Some(Self { round_keys: Zeroizing::new(unsafe { expand(u128::from_le_bytes(*key)) }) })
     }
 
-    /// Enciphers `block`, 16 bytes with the first one lowest.
+    /// Encrypts `block`: 16 bytes, the first one least significant.
     #[inline]
     pub(crate) fn encrypt(&self, block: u128) -> u128 {
         // SAFETY: a value of this type exists only where `new` has detected both features.
@@ -66,11 +66,12 @@ fn expand(key: u128) -> [__m128i; 11] {
 /// One round key from the one before.
 #[target_feature(enable = "aes,sse4.1")]
 fn next(key: __m128i, constant: i32) -> __m128i {
-    // The last round of the cipher substitutes bytes and shifts rows. In a block of four equal words
-    // the shift changes nothing, and what is left is the substitution of the key expansion.
+    // The last round of the cipher substitutes bytes and shifts rows. In a block of four equal
+    // words the shift has no effect, which leaves the substitution of the key expansion.
     let last = _mm_extract_epi32::<3>(key).rotate_right(8);
     let substituted = _mm_aesenclast_si128(_mm_set1_epi32(last), _mm_setzero_si128());
-    // Every word of a round key is the exclusive or of all words before it in the last one.
+    // Word i of a round key is the XOR of the words 0 to i of the previous round key and of the
+    // substituted word.
     let key = _mm_xor_si128(key, _mm_slli_si128::<4>(key));
     let key = _mm_xor_si128(key, _mm_slli_si128::<8>(key));
     _mm_xor_si128(key, _mm_xor_si128(substituted, _mm_set1_epi32(constant)))

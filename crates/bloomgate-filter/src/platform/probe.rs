@@ -1,4 +1,4 @@
-//! Tests the four words of a key in one step.
+//! Vectorised block probes, selected by the features of the processor.
 
 use crate::block::Block;
 
@@ -7,40 +7,40 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-/// How blocks are looked into on this processor.
+/// The implementation of block lookups for this processor.
 #[derive(Clone, Copy)]
 pub(crate) enum Probe {
-    /// One word after another.
+    /// Portable, one word after another.
     Scalar,
-    /// All four at once.
+    /// All four words at once, with AVX2.
     #[cfg(target_arch = "x86_64")]
     Avx2(avx2::Avx2),
-    /// The same in fewer steps.
+    /// All four words at once, with AVX-512.
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::Avx512),
 }
 
 impl Probe {
-    /// The quickest way that this processor knows.
+    /// The fastest implementation that this processor supports.
     pub(crate) fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if let Some(token) = avx512::Avx512::detect() {
-            return Self::Avx512(token);
-        } else if let Some(token) = avx2::Avx2::detect() {
-            return Self::Avx2(token);
+        if let Some(proof) = avx512::Avx512::detect() {
+            return Self::Avx512(proof);
+        } else if let Some(proof) = avx2::Avx2::detect() {
+            return Self::Avx2(proof);
         }
         Self::Scalar
     }
 
-    /// Every way that this processor knows.
+    /// Every implementation that this processor supports.
     #[cfg(all(test, target_arch = "x86_64"))]
     pub(crate) fn all() -> Vec<Self> {
-        let known = [
+        let supported = [
             Some(Self::Scalar),
             avx2::Avx2::detect().map(Self::Avx2),
             avx512::Avx512::detect().map(Self::Avx512),
         ];
-        known.into_iter().flatten().collect()
+        supported.into_iter().flatten().collect()
     }
 
     /// Whether all bits of a key, given as the `bits` of its hash, are set in `block`.
@@ -49,28 +49,28 @@ impl Probe {
         match self {
             Self::Scalar => scalar(block, bits),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(token) => token.contains(block, bits),
+            Self::Avx2(proof) => proof.contains(block, bits),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(token) => token.contains(block, bits),
+            Self::Avx512(proof) => proof.contains(block, bits),
         }
     }
 
-    /// [`contains`](Probe::contains) for each of `places`, in their order.
+    /// [`contains`](Probe::contains) for each of `lookups`, in their order.
     #[inline]
-    pub(crate) fn contains_each(self, places: &[(&Block, u64)], answers: &mut Vec<bool>) {
+    pub(crate) fn contains_each(self, lookups: &[(&Block, u64)], answers: &mut Vec<bool>) {
         match self {
             Self::Scalar => {
-                answers.extend(places.iter().map(|(block, bits)| block.contains(*bits)));
+                answers.extend(lookups.iter().map(|(block, bits)| block.contains(*bits)));
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(token) => token.contains_each(places, answers),
+            Self::Avx2(proof) => proof.contains_each(lookups, answers),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(token) => token.contains_each(places, answers),
+            Self::Avx512(proof) => proof.contains_each(lookups, answers),
         }
     }
 }
 
-/// Word after word. Where there is a better way, it should not take registers from that.
+/// The portable lookup. Not inlined on x86-64, so that it takes no registers from the vector paths.
 #[cfg_attr(target_arch = "x86_64", inline(never))]
 #[cfg_attr(not(target_arch = "x86_64"), inline)]
 fn scalar(block: &Block, bits: u64) -> bool {

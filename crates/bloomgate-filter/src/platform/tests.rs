@@ -1,4 +1,4 @@
-//! Every unsafe part against its portable twin, as far as this processor has the features.
+//! Tests of the unsafe code against its portable equivalents, on the features of this processor.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use super::aes::AesNi;
 use super::probe::Probe;
 use crate::block::Block;
-use crate::layout::picks;
+use crate::layout::word_masks;
 
-/// A block of random words that holds the key, but for the words that `holes` names.
+/// A block of the given words with the bits of the key set, except those that `holes` selects.
 fn block(words: [u64; 8], bits: u64, holes: [bool; 8]) -> Block {
     let block = Block(words.map(AtomicU64::new));
-    for (at, (word, mask)) in picks(bits).into_iter().enumerate() {
+    for (at, (word, mask)) in word_masks(bits).into_iter().enumerate() {
         block.0[word].fetch_or(mask, Ordering::Relaxed);
         let (low, high) = (mask & mask.wrapping_neg(), 1 << (63 - mask.leading_zeros()));
         for (hole, bit) in [(holes[2 * at], low), (holes[2 * at + 1], high)] {
@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 4_000 }))]
 
     #[test]
-    fn the_vector_probes_find_what_the_scalar_one_finds(
+    fn vector_probes_agree_with_the_scalar_probe(
         words: [u64; 8],
         bits: u64,
         holes in proptest::array::uniform8(proptest::bool::weighted(0.1)),
@@ -46,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn the_processors_cipher_is_the_portable_one(key: [u8; 16], plain: [u8; 16]) {
+    fn hardware_aes_agrees_with_portable_aes(key: [u8; 16], plain: [u8; 16]) {
         let mut expected = plain.into();
         aes::Aes128::new(&key.into()).encrypt_block(&mut expected);
         if let Some(cipher) = AesNi::new(&key) {
@@ -58,7 +58,7 @@ proptest! {
 
 /// FIPS 197, appendix C.1.
 #[test]
-fn the_processors_cipher_is_the_standards() {
+fn hardware_aes_agrees_with_fips_197() {
     let key = std::array::from_fn(|at| at as u8);
     let plain = std::array::from_fn(|at| 0x11 * at as u8);
     let cipher = [
@@ -70,15 +70,15 @@ fn the_processors_cipher_is_the_standards() {
     }
 }
 
-/// Each single bit of each word, alone missing from a full block and alone set in an empty one.
+/// Clears each bit of a key in an otherwise full block.
 #[test]
-fn every_bit_of_a_block_is_looked_at_where_it_belongs() {
+fn vector_probes_test_every_bit_of_a_key() {
     for bits in (0..if cfg!(miri) { 20 } else { 20_000_u64 })
         .map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
     {
         let full = Block([const { AtomicU64::new(u64::MAX) }; 8]);
         assert!(Probe::all().iter().all(|probe| probe.contains(&full, bits)));
-        for (word, mask) in picks(bits) {
+        for (word, mask) in word_masks(bits) {
             for bit in (0..64).map(|at| 1_u64 << at).filter(|bit| mask & bit != 0) {
                 full.0[word].fetch_and(!bit, Ordering::Relaxed);
                 let found = Probe::all().iter().any(|probe| probe.contains(&full, bits));

@@ -1,15 +1,15 @@
-//! Tests of the sizes.
+//! Tests of the Bloom filter sizes.
 
 use proptest::prelude::*;
 
 use super::*;
 
-fn plan(items: u64, rate: f64) -> BloomParams {
+fn params(items: u64, rate: f64) -> BloomParams {
     BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
 #[test]
-fn case_02_only_rates_between_0_and_1_are_accepted() {
+fn case_02_rates_outside_0_to_1_are_refused() {
     let above = 1.0 + f64::EPSILON;
     for value in [0.0, -0.0, 1.0, above, 1.5, 5.0, 50.0, -1.0, -1e-300, f64::INFINITY] {
         for value in [value, -value] {
@@ -25,7 +25,7 @@ fn case_02_only_rates_between_0_and_1_are_accepted() {
 }
 
 #[test]
-fn case_02_rates_too_small_to_be_kept_are_refused_by_name() {
+fn case_02_rates_below_the_minimum_are_refused() {
     for value in [5e-324, f64::MIN_POSITIVE, 1e-12, 0.999e-9] {
         let error = FalsePositiveRate::new(value).unwrap_err();
         assert_eq!(error, Error::RateTooSmall { value });
@@ -35,28 +35,28 @@ fn case_02_rates_too_small_to_be_kept_are_refused_by_name() {
 }
 
 #[test]
-fn case_02_a_rate_next_to_1_gives_a_small_filter() {
+fn case_02_rate_close_to_1_gives_a_small_filter() {
     // The largest number below 1.
     for items in [0, 1, 1_000, 1_000_000_000] {
-        let plan = plan(items, 1.0 - f64::EPSILON / 2.0);
-        assert!(plan.blocks() >= 1 && plan.bits() <= 512 + items, "{plan:?}");
+        let params = params(items, 1.0 - f64::EPSILON / 2.0);
+        assert!(params.blocks() >= 1 && params.bits() <= 512 + items, "{params:?}");
     }
 }
 
 #[test]
-fn case_01_no_items_are_a_plan_of_one_block() {
+fn case_01_zero_items_give_one_block() {
     for rate in [1e-9, 0.01, 0.999] {
-        let plan = plan(0, rate);
-        assert_eq!((plan.blocks(), plan.bits(), plan.bytes()), (1, 512, 64));
-        assert_eq!(plan.bits_per_item(), 512.0);
-        assert_eq!(plan.expected_rate(0), 0.0);
-        assert!(plan.expected_rate(1) < 1e-12);
+        let params = params(0, rate);
+        assert_eq!((params.blocks(), params.bits(), params.bytes()), (1, 512, 64));
+        assert_eq!(params.bits_per_item(), 512.0);
+        assert_eq!(params.expected_rate(0), 0.0);
+        assert!(params.expected_rate(1) < 1e-12);
     }
 }
 
-/// Computed apart, in Python, with logarithms of the gamma function.
+/// Computed independently, in Python, with logarithms of the gamma function.
 #[test]
-fn sizes_agree_with_an_independent_calculation() {
+fn bloom_sizes_agree_with_an_independent_calculation() {
     for (items, rate, blocks) in [
         (1, 1e-9, 1),
         (100, 0.5, 1),
@@ -73,26 +73,26 @@ fn sizes_agree_with_an_independent_calculation() {
         (100_000, 1e-6, 10_142),
         (100_000, 1e-9, 36_597),
     ] {
-        assert_eq!(plan(items, rate).blocks(), blocks, "{items} at {rate}");
+        assert_eq!(params(items, rate).blocks(), blocks, "{items} at {rate}");
     }
-    assert!((plan(1, 0.5).expected_rate(1) - 4.0180566393630684e-15).abs() < 1e-23);
-    assert!((plan(10_000, 0.01).expected_rate(10_000) - 0.009819034911480978).abs() < 1e-12);
-    assert!((plan(10_000, 1e-9).expected_rate(10_000) - 9.999908538795871e-10).abs() < 1e-17);
+    assert!((params(1, 0.5).expected_rate(1) - 4.0180566393630684e-15).abs() < 1e-23);
+    assert!((params(10_000, 0.01).expected_rate(10_000) - 0.009819034911480978).abs() < 1e-12);
+    assert!((params(10_000, 1e-9).expected_rate(10_000) - 9.999908538795871e-10).abs() < 1e-17);
 }
 
 #[test]
-fn the_overhead_over_the_classic_formula_is_within_the_target() {
+fn overhead_over_the_classic_formula_is_within_the_target() {
     for (rate, limit) in [(0.01, 1.06), (0.001, 1.10)] {
         for items in [100_000, 10_000_000, 1_000_000_000] {
             let classic = -f64::ln(rate) / std::f64::consts::LN_2.powi(2);
-            let ratio = plan(items, rate).bits_per_item() / classic;
+            let ratio = params(items, rate).bits_per_item() / classic;
             assert!(ratio < limit, "{items} at {rate}: {ratio}");
         }
     }
 }
 
 #[test]
-fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
+fn oversized_filter_is_refused_with_the_bytes_it_needs() {
     for (items, rate) in [(u64::MAX, 0.01), (u64::MAX, 1e-9), (1 << 63, 0.001)] {
         let error = BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap_err();
         let Error::TooLarge { bytes, .. } = error else { panic!("{error}") };
@@ -101,7 +101,7 @@ fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
 }
 
 #[test]
-fn case_04_more_items_than_the_hash_can_tell_apart_are_refused() {
+fn case_04_items_that_exceed_the_hash_width_are_refused() {
     let refused = |items, rate| {
         matches!(
             BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()),
@@ -114,11 +114,11 @@ fn case_04_more_items_than_the_hash_can_tell_apart_are_refused() {
 }
 
 #[test]
-fn the_rate_grows_with_the_items_from_0_to_1() {
-    let plan = plan(1_000, 0.01);
+fn expected_rate_grows_monotonically_from_0_to_1() {
+    let params = params(1_000, 0.01);
     let mut before = 0.0;
     for items in (0..20_000).step_by(100).chain([1 << 20, 1 << 40, u64::MAX]) {
-        let rate = plan.expected_rate(items);
+        let rate = params.expected_rate(items);
         assert!((before..=1.0).contains(&rate), "{items}: {rate} after {before}");
         before = rate;
     }
@@ -126,20 +126,20 @@ fn the_rate_grows_with_the_items_from_0_to_1() {
 }
 
 #[test]
-fn case_06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
-    for plan in [plan(0, 0.01), plan(1_000, 0.01), plan(1_000_000, 0.001)] {
-        for items in [0, 1, plan.items() / 2, plan.items(), 3 * plan.items()] {
-            assert_eq!(plan.estimated_items(plan.expected_fill(items)), Some(items));
+fn case_06_item_estimate_inverts_the_expected_fill() {
+    for params in [params(0, 0.01), params(1_000, 0.01), params(1_000_000, 0.001)] {
+        for items in [0, 1, params.items() / 2, params.items(), 3 * params.items()] {
+            assert_eq!(params.estimated_items(params.expected_fill(items)), Some(items));
         }
-        assert_eq!(plan.estimated_items(1.0), None);
-        assert!(plan.estimated_items(1.0 - 1.0 / plan.bits() as f64).is_some());
-        assert_eq!(plan.estimated_items(-0.0), Some(0));
+        assert_eq!(params.estimated_items(1.0), None);
+        assert!(params.estimated_items(1.0 - 1.0 / params.bits() as f64).is_some());
+        assert_eq!(params.estimated_items(-0.0), Some(0));
     }
 }
 
 proptest! {
     #[test]
-    fn case_02_any_legal_plan_is_quick_and_as_small_as_it_can_be(
+    fn case_02_valid_bloom_params_use_the_fewest_sufficient_blocks(
         exponent in 0_u32..64,
         mantissa: u64,
         rate in prop_oneof![1e-9..1.0, (-9.0..0.0).prop_map(|power: f64| 10_f64.powf(power))],
@@ -147,12 +147,12 @@ proptest! {
         prop_assume!((1e-9..1.0).contains(&rate));
         let items = mantissa >> exponent;
         match BloomParams::new(items, FalsePositiveRate::new(rate).unwrap()) {
-            Ok(plan) => {
-                prop_assert!(plan.blocks() >= 1);
-                prop_assert_eq!(plan.bytes(), plan.blocks() * 64);
-                prop_assert!(plan.expected_rate(items) <= rate);
-                if plan.blocks() > 1 {
-                    prop_assert!(model_rate(items, plan.blocks() - 1) > rate);
+            Ok(params) => {
+                prop_assert!(params.blocks() >= 1);
+                prop_assert_eq!(params.bytes(), params.blocks() * 64);
+                prop_assert!(params.expected_rate(items) <= rate);
+                if params.blocks() > 1 {
+                    prop_assert!(model_rate(items, params.blocks() - 1) > rate);
                 }
             }
             Err(Error::TooLarge { .. } | Error::HashTooNarrow { .. }) => {}

@@ -1,4 +1,4 @@
-//! Snapshots as files that are there whole or not at all.
+//! Snapshot files, replaced atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -10,26 +10,27 @@ use super::{Header, Loaded, Persist, read, read_header, write};
 use crate::error::Error;
 use crate::hash::Secret;
 
-/// Names that are tried for the temporary file. Two savers never choose the same one; only files
-/// that a crash left behind can be in the way.
+/// The most names tried for the temporary file. Concurrent saves choose different names; only files
+/// left by a crash can collide.
 const ATTEMPTS: usize = 16;
 
-/// Writes a snapshot of `set` to the file at `path`, in place of what was there.
+/// Writes a snapshot of `set` to the file at `path`, replacing an existing file.
 ///
-/// The snapshot goes to a new file in the same directory, named `.bloomgate-…tmp`, which is written
-/// to the disk and then renamed. So whoever opens `path`, at whatever moment and even after a
-/// crash, finds the old snapshot or the new one. Savers at the same time don't disturb one another;
-/// the last one to end wins. On Unix the file can be read and written by its owner only (mode 0600,
-/// whatever the mode of the file it replaces), and if `path` is a symbolic link, the link is
-/// replaced.
+/// The snapshot is written to a new file in the same directory, named `.bloomgate-…tmp`, which is
+/// synced to disk and then renamed. At any time, even after a crash, `path` is therefore the old
+/// snapshot or the new one. Concurrent saves don't interfere; the last one to finish wins. On Unix
+/// the file is readable and writable by its owner only (mode 0600, whatever the mode of the file it
+/// replaces), and if `path` is a symbolic link, the link is replaced.
 ///
-/// For `position` and for inserts that run meanwhile see [`write()`]. Costs one pass over the set,
-/// and waiting for the disk.
+/// For `position` and concurrent inserts see [`write()`]. Costs one pass over the set, and a sync
+/// to disk.
 ///
 /// ```
-/// use bloomgate_filter::{BloomFilter, HashAlgorithm, KeyedHasher, BloomParams, FalsePositiveRate, Secret, snapshot};
+/// use bloomgate_filter::{
+///     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret, snapshot,
+/// };
 ///
-/// let secret = Secret::generate()?;
+/// let secret = Secret::new(b"replace with 32 random bytes")?;
 /// let hasher = KeyedHasher::new(HashAlgorithm::SipHash13, &secret, b"generation no. 1");
 /// let filter = BloomFilter::new(BloomParams::new(1_000, FalsePositiveRate::new(0.01)?)?, hasher)?;
 /// # let folder = tempfile::tempdir().unwrap();
@@ -44,10 +45,10 @@ const ATTEMPTS: usize = 16;
 /// # Errors
 ///
 /// [`Error::Io`] with the step that failed, and those of [`write()`]. The temporary file is then
-/// removed, and what was at `path` is as it was. If only the last step failed, syncing the
-/// directory, the new snapshot is at `path`, but a crash of the machine may still undo that.
+/// removed, and the file at `path` is unchanged. If only the last step failed, syncing the
+/// directory, the new snapshot is at `path`, but a crash of the machine can still undo the rename.
 ///
-/// A crash in the middle leaves the temporary file behind. Nobody reads it, and it can be deleted.
+/// A crash during the call leaves the temporary file behind. It is never read and can be deleted.
 pub fn save(
     set: &(impl Persist + ?Sized),
     position: &[u8],
@@ -72,8 +73,8 @@ pub fn load(path: impl AsRef<Path>, secret: Option<&Secret>) -> Result<Loaded, E
 ///
 /// # Errors
 ///
-/// Those of [`read_header`], [`Error::SnapshotTruncated`] and [`Error::SnapshotTooLong`] if the file
-/// has another length than the header tells, and [`Error::Io`] if it can't be opened.
+/// Those of [`read_header`], [`Error::SnapshotTruncated`] and [`Error::SnapshotTooLong`] if the
+/// file doesn't have the length in the header, and [`Error::Io`] if it can't be opened.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Header, Error> {
     let (file, length) = open(path.as_ref())?;
     let header = read_header(file)?;
@@ -82,30 +83,31 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Header, Error> {
 }
 
 fn open(path: &Path) -> Result<(File, u64), Error> {
-    let file = doing("open", File::open(path))?;
-    let length = doing("ask for the length of", file.metadata())?.len();
+    let file = io_step("open", File::open(path))?;
+    let length = io_step("get the length of", file.metadata())?.len();
     Ok((file, length))
 }
 
-/// Puts a new file that `fill` writes in the place of `path`.
+/// Replaces the file at `path` with a new one that `fill` writes.
 fn replace(path: &Path, fill: impl FnOnce(&mut File) -> Result<(), Error>) -> Result<(), Error> {
-    // The parent of a bare name is the empty path.
+    // The parent of a bare file name is the empty path.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = parent.unwrap_or(Path::new("."));
 
-    let (mut file, temporary) = doing("create a temporary file beside", Temporary::new(directory))?;
+    let (mut file, temporary) =
+        io_step("create a temporary file beside", TemporaryFile::new(directory))?;
     fill(&mut file)?;
-    doing("sync", file.sync_all())?;
+    io_step("sync", file.sync_all())?;
     drop(file);
-    doing("rename a temporary file to", temporary.rename(path))?;
-    doing("sync the directory of", sync_directory(directory))
+    io_step("rename a temporary file to", temporary.rename(path))?;
+    io_step("sync the directory of", sync_directory(directory))
 }
 
-/// The path of a file that is removed unless it gets its final name.
-struct Temporary(Option<PathBuf>);
+/// The path of a temporary file, which is removed on drop unless it was renamed.
+struct TemporaryFile(Option<PathBuf>);
 
-impl Temporary {
-    /// Makes a new, empty file in `directory`.
+impl TemporaryFile {
+    /// Creates an empty file in `directory`.
     fn new(directory: &Path) -> io::Result<(File, Self)> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let mut options = OpenOptions::new();
@@ -113,10 +115,10 @@ impl Temporary {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
 
-        let mut taken = io::Error::from(ErrorKind::AlreadyExists);
+        let mut name_taken = io::Error::from(ErrorKind::AlreadyExists);
         for _ in 0..ATTEMPTS {
-            // The process may share the directory with others, in other containers under the same
-            // number too. `create_new` has the last word.
+            // Other processes, also in other containers with the same process id, may use the
+            // directory. `create_new` prevents collisions.
             let process = std::process::id();
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
             let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -124,11 +126,11 @@ impl Temporary {
             let path = directory.join(name);
             match options.open(&path) {
                 Ok(file) => return Ok((file, Self(Some(path)))),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => taken = error,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => name_taken = error,
                 Err(error) => return Err(error),
             }
         }
-        Err(taken)
+        Err(name_taken)
     }
 
     fn rename(mut self, to: &Path) -> io::Result<()> {
@@ -140,16 +142,16 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // If that fails too, an error has been reported already.
+            // A failure is ignored: an error has already been returned.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Makes the new name last, where that takes a step of its own.
+/// Makes the rename durable, on systems where that is a separate step.
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
@@ -160,8 +162,8 @@ fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn doing<T>(what: &'static str, result: io::Result<T>) -> Result<T, Error> {
-    result.map_err(|error| Error::io(what, &error))
+fn io_step<T>(step: &'static str, result: io::Result<T>) -> Result<T, Error> {
+    result.map_err(|error| Error::io(step, &error))
 }
 
 #[cfg(test)]
@@ -179,7 +181,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files")]
-    fn a_save_that_fails_half_way_leaves_the_old_file_and_nothing_else() {
+    fn failed_save_keeps_the_old_file_and_removes_the_temporary_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("set");
         fs::write(&path, "old").unwrap();
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files")]
-    fn savers_at_once_each_write_a_file_of_their_own() {
+    fn concurrent_saves_use_separate_temporary_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("set");
         replace(&path, |outer| {
@@ -214,7 +216,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "files")]
-    fn a_bare_file_name_is_in_the_working_directory() {
+    fn bare_file_name_is_saved_in_the_working_directory() {
         let folder = tempfile::tempdir_in(".").unwrap();
         let name = PathBuf::from(folder.path().file_name().unwrap()).with_extension("set");
         replace(&name, |_| Ok(())).unwrap();

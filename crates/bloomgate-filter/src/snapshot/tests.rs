@@ -1,4 +1,4 @@
-//! Tests of the trip there and back, for every size.
+//! Round-trip tests of snapshots of every size.
 
 use super::*;
 use crate::hash::{HashAlgorithm, KeyedHasher};
@@ -13,18 +13,18 @@ fn hasher(hash: HashAlgorithm) -> KeyedHasher {
 }
 
 fn bloom(blocks: u64, hash: HashAlgorithm) -> BloomFilter {
-    let plan =
+    let params =
         BloomParams::stored(blocks * 40, FalsePositiveRate::new(0.01).unwrap(), blocks).unwrap();
-    BloomFilter::new(plan, hasher(hash)).unwrap()
+    BloomFilter::new(params, hasher(hash)).unwrap()
 }
 
 fn classic(bits: u64, hash: HashAlgorithm) -> ClassicBloom {
     let hashes = bits.min(7) as u32;
-    let plan =
+    let params =
         ClassicParams::stored(bits, FalsePositiveRate::new(0.01).unwrap(), bits, hashes).unwrap();
-    // As a plan can't ask for a number of bits, a filter of that many is made as a stored one is.
-    let words = vec![0; plan.words() as usize];
-    ClassicBloom::from_words(plan, hasher(hash), 0, words).unwrap()
+    // Built like a stored filter, because `ClassicParams::new` doesn't take a number of bits.
+    let words = vec![0; params.words() as usize];
+    ClassicBloom::from_words(params, hasher(hash), 0, words).unwrap()
 }
 
 fn written(set: &impl Persist) -> Vec<u8> {
@@ -33,155 +33,157 @@ fn written(set: &impl Persist) -> Vec<u8> {
     bytes
 }
 
-fn back(bytes: &[u8]) -> AnySet {
+fn load_set(bytes: &[u8]) -> AnySet {
     read(bytes, bytes.len() as u64, Some(&secret())).unwrap().set
 }
 
-/// Fills the set, sends it there and back, and compares.
-fn goes_there_and_back<S: Persist + Membership>(set: &S, keys: u64) {
-    let what = set.family();
+/// Fills the set, writes and reads a snapshot of it, and compares the two.
+fn assert_round_trip<S: Persist + Membership>(set: &S, keys: u64) {
+    let family = set.family();
     for key in 0..keys {
         set.insert(&key.to_le_bytes());
     }
     let items = set.stats().items;
     let bytes = written(set);
-    let Loaded { header, set: back } =
+    let Loaded { header, set: loaded } =
         read(bytes.as_slice(), bytes.len() as u64, Some(&secret())).unwrap();
 
     assert_eq!(header.position(), b"position");
-    assert_eq!((header.family(), header.items()), (what, items));
+    assert_eq!((header.family(), header.items()), (family, items));
     assert_eq!(header.total_bytes(), bytes.len() as u64);
     assert_eq!(read_header(bytes.as_slice()), Ok(header));
-    assert!(written(&back) == bytes, "{what:?} differs when it is written again");
+    assert!(written(&loaded) == bytes, "{family:?} differs when it is written again");
 
-    let back = back.into_membership();
-    assert_eq!((back.stats(), back.family()), (set.stats(), what));
+    let loaded = loaded.into_membership();
+    assert_eq!((loaded.stats(), loaded.family()), (set.stats(), family));
     for key in 0..2 * items {
         let key = key.to_le_bytes();
-        assert_eq!(back.contains(&key), set.contains(&key));
+        assert_eq!(loaded.contains(&key), set.contains(&key));
     }
     for key in keys..keys + 10 {
-        back.insert(&key.to_le_bytes());
-        assert!(back.contains(&key.to_le_bytes()));
+        loaded.insert(&key.to_le_bytes());
+        assert!(loaded.contains(&key.to_le_bytes()));
     }
-    assert_eq!(back.stats().items, items + 10);
+    assert_eq!(loaded.stats().items, items + 10);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_bloom_filter_of_any_size_comes_back_as_it_was() {
+fn bloom_snapshots_of_every_size_round_trip() {
     for hash in HashAlgorithm::ALL {
         for blocks in (1..=65).chain([1023, 1024, 1025, 3000]) {
-            goes_there_and_back(&bloom(blocks, hash), blocks * 3);
+            assert_round_trip(&bloom(blocks, hash), blocks * 3);
         }
     }
-    goes_there_and_back(&bloom(5, HashAlgorithm::Xxh3), 0);
+    assert_round_trip(&bloom(5, HashAlgorithm::Xxh3), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_classic_filter_of_any_size_comes_back_as_it_was() {
+fn classic_snapshots_of_every_size_round_trip() {
     for bits in 1..=2049 {
-        goes_there_and_back(&classic(bits, HashAlgorithm::ALL[bits as usize % 3]), bits / 8 + 1);
+        assert_round_trip(&classic(bits, HashAlgorithm::ALL[bits as usize % 3]), bits / 8 + 1);
     }
-    // Around one piece of reading, and beyond some.
+    // Around the buffer size, and several buffers long.
     for bits in [524_287, 524_288, 524_289, 1_048_583, 2_000_003] {
-        goes_there_and_back(&classic(bits, HashAlgorithm::Xxh3), 1000);
+        assert_round_trip(&classic(bits, HashAlgorithm::Xxh3), 1000);
     }
-    goes_there_and_back(&classic(77, HashAlgorithm::SipHash13), 0);
+    assert_round_trip(&classic(77, HashAlgorithm::SipHash13), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_bitmap_of_any_range_comes_back_as_it_was() {
+fn bitmap_snapshots_of_every_range_length_round_trip() {
     for ids in 1..=2049 {
         let bitmap = Bitmap::new();
         (0..ids).for_each(|id: u64| _ = bitmap.insert_id(id.wrapping_sub(ids / 2)));
-        // Read back, it is compact; before that its memory is another.
+        // A loaded bitmap is compact; compare its memory with that of a compact one.
         bitmap.compact();
-        goes_there_and_back(&bitmap, 0);
+        assert_round_trip(&bitmap, 0);
     }
-    goes_there_and_back(&Bitmap::new(), 0);
+    assert_round_trip(&Bitmap::new(), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_bitmap_of_arrays_and_pages_near_and_far_comes_back_as_it_was() {
+fn bitmap_snapshot_of_mixed_chunks_round_trips() {
     let bitmap = Bitmap::new();
     for id in 0..200_000_u64 {
         bitmap.insert_id(id);
         bitmap.insert_id((1 << 40) + 17 * id);
         bitmap.insert_id(u64::MAX - 1_000_003 * id);
     }
-    // One array as long as arrays can be, and one page as sparse as pages can be.
+    // One array of maximum length, and one page with the minimum number of ids.
     for id in 0..4096 {
         bitmap.insert_id((7 << 50) + 2 * id);
         bitmap.insert_id((8 << 50) + 2 * id);
     }
     bitmap.insert_id((8 << 50) + 1);
     bitmap.compact();
-    goes_there_and_back(&bitmap, 0);
-    bitmap.insert(b"no integer");
-    goes_there_and_back(&bitmap, 0);
+    assert_round_trip(&bitmap, 0);
+    bitmap.insert(b"not an integer");
+    assert_round_trip(&bitmap, 0);
 }
 
 #[test]
-fn ids_that_wait_to_be_sorted_in_are_in_the_snapshot_too() {
+fn snapshot_includes_ids_in_the_overlay() {
     let bitmap = Bitmap::new();
     for id in 0..500 {
         bitmap.insert_id(id * 1_000_003);
         if id.is_multiple_of(50) {
             let bytes = written(&bitmap);
-            let AnySet::Bitmap(back) = back(&bytes) else { panic!("another family came back") };
-            assert_eq!(back.len(), id + 1);
-            assert!((0..=id).all(|id| back.contains_id(id * 1_000_003)));
+            let AnySet::Bitmap(loaded) = load_set(&bytes) else {
+                panic!("another family was read")
+            };
+            assert_eq!(loaded.len(), id + 1);
+            assert!((0..=id).all(|id| loaded.contains_id(id * 1_000_003)));
         }
     }
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn an_exact_set_of_any_number_of_keys_comes_back_as_it_was() {
+fn exact_set_snapshots_of_every_size_round_trip() {
     for count in 0..=300_usize {
         let set = ExactSet::new();
         // The empty key, and others up to some thousand bytes.
         (0..count).for_each(|n| _ = set.insert(&vec![n as u8; n * n % 3001]));
         let bytes = written(&set);
-        let AnySet::Exact(back) = back(&bytes) else { panic!("another family came back") };
-        assert_eq!(back.sorted_keys(), set.sorted_keys());
-        assert_eq!((back.stats().items, back.len()), (count as u64, set.len()));
-        assert!(written(&back) == bytes);
-        assert!(back.insert(b"one more") && back.contains(b"one more"));
+        let AnySet::Exact(loaded) = load_set(&bytes) else { panic!("another family was read") };
+        assert_eq!(loaded.sorted_keys(), set.sorted_keys());
+        assert_eq!((loaded.stats().items, loaded.len()), (count as u64, set.len()));
+        assert!(written(&loaded) == bytes);
+        assert!(loaded.insert(b"one more") && loaded.contains(b"one more"));
     }
 }
 
 #[test]
-fn the_exact_families_need_no_secret() {
+fn exact_families_are_read_without_a_secret() {
     for bytes in [written(&Bitmap::new()), written(&ExactSet::new())] {
         let loaded = read(bytes.as_slice(), bytes.len() as u64, None).unwrap();
         let header = loaded.header;
         assert_eq!(
-            (header.hash(), header.secret_fingerprint(), header.nonce()),
+            (header.hash_algorithm(), header.secret_fingerprint(), header.nonce()),
             (None, None, None)
         );
-        assert_eq!((header.planned_items(), header.rate()), (None, None));
+        assert_eq!((header.planned_items(), header.false_positive_rate()), (None, None));
     }
 }
 
 #[test]
-fn a_set_that_was_read_can_be_merged_with_the_one_that_was_written() {
+fn loaded_filter_can_be_merged_with_the_original() {
     let (one, other) = (bloom(3, HashAlgorithm::Aes128), bloom(3, HashAlgorithm::Aes128));
     one.insert(b"one");
     other.insert(b"other");
     let bytes = written(&other);
-    let AnySet::Bloom(other) = back(&bytes) else { panic!("another family came back") };
+    let AnySet::Bloom(other) = load_set(&bytes) else { panic!("another family was read") };
     one.merge(&other).unwrap();
     assert!(one.contains(b"one") && one.contains(b"other"));
     assert_eq!(one.stats().items, 2);
 }
 
 #[test]
-fn a_position_of_4096_bytes_is_carried_and_one_byte_more_is_refused() {
+fn position_of_4096_bytes_is_accepted_and_4097_refused() {
     let set = bloom(1, HashAlgorithm::Xxh3);
     let position: Vec<u8> = (0..MAX_POSITION_BYTES + 1).map(|at| at as u8).collect();
     let (_, longest) = position.split_first().unwrap();
@@ -192,10 +194,10 @@ fn a_position_of_4096_bytes_is_carried_and_one_byte_more_is_refused() {
     assert_eq!(refused, Err(Error::PositionTooLong { bytes: 4097 }));
 }
 
-/// Gives a byte or a few at a time, and is interrupted between them.
-struct Trickle<'a>(&'a [u8], usize);
+/// Returns a few bytes at a time, with interruptions between them.
+struct ShortReads<'a>(&'a [u8], usize);
 
-impl Read for Trickle<'_> {
+impl Read for ShortReads<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.1 += 1;
         if self.1.is_multiple_of(2) {
@@ -207,19 +209,19 @@ impl Read for Trickle<'_> {
 }
 
 #[test]
-fn a_reader_may_give_the_bytes_in_any_pieces() {
+fn snapshot_is_read_from_short_and_interrupted_reads() {
     let set = classic(10_001, HashAlgorithm::SipHash13);
     set.insert(b"present");
     let bytes = written(&set);
-    let trickle = Trickle(&bytes, 0);
-    let loaded = read(trickle, bytes.len() as u64, Some(&secret())).unwrap();
+    let reader = ShortReads(&bytes, 0);
+    let loaded = read(reader, bytes.len() as u64, Some(&secret())).unwrap();
     assert!(written(&loaded.set) == bytes);
 }
 
-/// Takes some bytes, and then fails as a full disk does.
-struct Full(usize);
+/// Accepts the given number of bytes, and then fails like a full disk.
+struct FullAfter(usize);
 
-impl Write for Full {
+impl Write for FullAfter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let some = bytes.len().min(self.0);
         self.0 -= some;
@@ -233,20 +235,20 @@ impl Write for Full {
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_writer_that_fails_at_whatever_byte_is_an_error() {
+fn writer_failure_at_any_byte_is_an_error() {
     let set = classic(1_000, HashAlgorithm::SipHash13);
     let length = written(&set).len();
-    for room in 0..length {
-        let failed = write(&set, b"position", Full(room));
+    for capacity in 0..length {
+        let failed = write(&set, b"position", FullAfter(capacity));
         let full = std::io::ErrorKind::StorageFull;
-        assert!(matches!(failed, Err(Error::Io { kind, .. }) if kind == full), "{room}");
+        assert!(matches!(failed, Err(Error::Io { kind, .. }) if kind == full), "{capacity}");
     }
-    write(&set, b"position", Full(length)).unwrap();
+    write(&set, b"position", FullAfter(length)).unwrap();
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "too many cases")]
-fn a_reader_that_fails_is_an_error_and_not_the_end() {
+fn failing_reader_is_an_io_error_not_a_truncation() {
     let bytes = written(&bloom(2, HashAlgorithm::Xxh3));
     struct Broken;
     impl Read for Broken {
@@ -262,7 +264,7 @@ fn a_reader_that_fails_is_an_error_and_not_the_end() {
 }
 
 #[test]
-fn debug_tells_neither_the_position_nor_a_key() {
+fn debug_output_contains_neither_position_nor_key() {
     let bytes = written(&bloom(1, HashAlgorithm::Xxh3));
     let loaded = read(bytes.as_slice(), bytes.len() as u64, Some(&secret())).unwrap();
     let text = format!("{loaded:?}");

@@ -1,16 +1,16 @@
-//! Tests of the table.
+//! Tests of the hash table.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::*;
 
-fn table(room: usize) -> Table<u64> {
-    Table::new(room, RandomState::new())
+fn table(capacity: usize) -> Table<u64> {
+    Table::new(capacity, RandomState::new())
 }
 
 #[test]
-fn an_item_is_found_once_it_is_in() {
+fn table_finds_every_inserted_item() {
     let table = table(30);
     for item in 0..30 {
         assert!(!table.contains(&item));
@@ -22,27 +22,30 @@ fn an_item_is_found_once_it_is_in() {
 }
 
 #[test]
-fn a_full_table_hands_the_item_back() {
-    for room in [0, 1, 2, 3, 7] {
-        let table = table(room);
-        for item in 0..room as u64 {
+fn full_table_returns_the_item() {
+    for capacity in [0, 1, 2, 3, 7] {
+        let table = table(capacity);
+        for item in 0..capacity as u64 {
             assert_eq!(table.insert(item), Ok(()));
         }
         assert_eq!(table.insert(99), Err(99));
         assert!(!table.contains(&99));
-        assert_eq!((table.len(), table.room(), table.slots()), (room, room, 2 * room));
+        assert_eq!(
+            (table.len(), table.capacity(), table.slots()),
+            (capacity, capacity, 2 * capacity)
+        );
     }
 }
 
 #[test]
-fn a_resized_table_holds_the_same_items_and_never_less() {
+fn resized_table_holds_the_same_items() {
     let small = table(5);
     for item in 0..5 {
         small.insert(item).unwrap();
     }
-    for room in [0, 5, 6, 100] {
-        let resized = small.resized(room);
-        assert_eq!(resized.room(), room.max(5));
+    for capacity in [0, 5, 6, 100] {
+        let resized = small.resized(capacity);
+        assert_eq!(resized.capacity(), capacity.max(5));
         assert_eq!(resized.len(), 5);
         assert!((0..5).all(|item| resized.contains(&item)));
         assert!(!resized.contains(&5));
@@ -51,7 +54,7 @@ fn a_resized_table_holds_the_same_items_and_never_less() {
 }
 
 #[test]
-fn byte_strings_are_found_by_slice() {
+fn table_of_byte_strings_is_searched_by_slice() {
     let table: Table<Arc<[u8]>> = Table::new(4, RandomState::new());
     table.insert(Arc::from(&b"a"[..])).unwrap();
     assert!(table.contains(&b"a"[..]));

@@ -1,8 +1,8 @@
-//! What both Bloom filters promise, whatever the hash.
+//! Integration tests of both Bloom filters with every hash algorithm.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong fails the test")]
+#![expect(clippy::unwrap_used, reason = "a failure fails the test")]
 
-mod fullness;
-mod kinds;
+mod concurrent_inserts;
+mod fixtures;
 mod rates;
-mod threads;
+mod statistics;

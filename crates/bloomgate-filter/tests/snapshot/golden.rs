@@ -1,4 +1,4 @@
-//! Snapshots that other processes made, of every released version.
+//! Golden snapshot files of every released version, and snapshots of another process.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,19 +6,18 @@ use std::process::Command;
 
 use bloomgate_filter::snapshot;
 
-use crate::sets::{keys, read, secret, snapshots};
+use crate::fixtures::{keys, read, secret, snapshots};
 
 fn folder() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "golden"].iter().collect()
 }
 
-/// Makes the golden files of the version that is written now. They stay for ever: run this once for
-/// a new version, or to add a family, with
-/// `cargo test -p bloomgate-filter --test snapshot -- --ignored the_golden_files_are_made`.
-/// Files that are there already are left alone.
+/// Creates the missing golden files of the current version. Golden files are never changed: run
+/// this once for a new version, or to add a family, with `cargo test -p bloomgate-filter --test
+/// snapshot -- --ignored create_missing_golden_files`. Existing files are not overwritten.
 #[test]
-#[ignore = "makes files of the repository"]
-fn the_golden_files_are_made() {
+#[ignore = "creates files in the repository"]
+fn create_missing_golden_files() {
     for (name, bytes) in snapshots() {
         let path = folder().join(format!("v1-{name}.snapshot"));
         if !path.exists() {
@@ -28,7 +27,7 @@ fn the_golden_files_are_made() {
 }
 
 #[test]
-fn case_08_the_golden_files_of_version_1_are_read_and_written_again_byte_for_byte() {
+fn case_08_golden_files_of_version_1_round_trip_byte_for_byte() {
     for (name, made_now) in snapshots() {
         let golden = fs::read(folder().join(format!("v1-{name}.snapshot"))).unwrap();
         assert!(golden == made_now, "{name} is written differently now");
@@ -39,21 +38,22 @@ fn case_08_the_golden_files_of_version_1_are_read_and_written_again_byte_for_byt
         snapshot::write(&loaded.set, loaded.header.position(), &mut again).unwrap();
         assert!(again == golden, "{name} is written differently after it was read");
         let set = loaded.set.into_membership();
-        assert!(keys().all(|key| set.contains(&key)), "{name} denies a key");
+        assert!(keys().all(|key| set.contains(&key)), "{name} reports a key as absent");
     }
 }
 
-/// The file that the child process of the test below is to write.
+/// The environment variable with the path that the child process of the test below writes to.
 const CHILD_WRITES: &str = "BLOOMGATE_SNAPSHOT_CHILD_WRITES";
 
 #[test]
-fn case_07_a_snapshot_of_another_process_denies_none_of_10000_keys() {
+fn case_07_snapshot_of_another_process_contains_all_of_its_keys() {
     use bloomgate_filter::{BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm};
 
     let keys = || (0..10_000_u64).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
     if let Some(path) = std::env::var_os(CHILD_WRITES) {
-        let plan = BloomParams::new(10_000, FalsePositiveRate::new(0.01).unwrap()).unwrap();
-        let filter = BloomFilter::new(plan, crate::sets::hasher(HashAlgorithm::Aes128)).unwrap();
+        let params = BloomParams::new(10_000, FalsePositiveRate::new(0.01).unwrap()).unwrap();
+        let filter =
+            BloomFilter::new(params, crate::fixtures::hasher(HashAlgorithm::Aes128)).unwrap();
         keys().for_each(|key| _ = filter.insert(&key));
         snapshot::save(&filter, b"", path).unwrap();
         return;
@@ -61,10 +61,7 @@ fn case_07_a_snapshot_of_another_process_denies_none_of_10000_keys() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
     let child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "golden::case_07_a_snapshot_of_another_process_denies_none_of_10000_keys",
-        ])
+        .args(["--exact", "golden::case_07_snapshot_of_another_process_contains_all_of_its_keys"])
         .env(CHILD_WRITES, &path)
         .output()
         .unwrap();

@@ -1,12 +1,12 @@
-//! Snapshots as their users and their enemies see them: files, processes, damage and forgery.
+//! Integration tests of snapshots: files, processes, damage and forgery.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "what goes wrong fails the test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failure fails the test")]
 
-mod damaged;
-mod disk;
+mod corruption;
+mod files;
+mod fixtures;
 mod forge;
+mod forged_fields;
 mod fuzz;
 mod golden;
-mod hostile;
 mod secrecy;
-mod sets;

@@ -1,17 +1,17 @@
-//! What a snapshot must not tell.
+//! Tests that snapshots contain no secret material.
 
 use bloomgate_filter::{HashAlgorithm, snapshot};
 use hkdf::Hkdf;
 use sha2::Sha256;
 
-use crate::sets::{SECRET, bloom, classic, secret, snapshots, write};
+use crate::fixtures::{SECRET, bloom, classic, secret, snapshots, write};
 
 fn holds(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
 #[test]
-fn case_57_neither_the_secret_nor_a_key_derived_from_it_is_in_a_snapshot() {
+fn case_57_snapshots_contain_neither_secret_nor_derived_keys() {
     let hex = secret().to_hex();
     for (name, bytes) in snapshots() {
         for part in SECRET.windows(8).chain(hex.as_bytes().windows(8)) {
@@ -19,23 +19,23 @@ fn case_57_neither_the_secret_nor_a_key_derived_from_it_is_in_a_snapshot() {
         }
     }
     for hash in HashAlgorithm::ALL {
-        // As `hash.rs` specifies it, for the longest of the keys, which begins as a shorter one does.
+        // As specified in `hash.rs`, for the longest key; shorter keys are prefixes of it.
         let info = format!("bloomgate generation key v1 {}", hash.name());
         let mut key = [0; 192];
         let expand = Hkdf::<Sha256>::new(Some(b"generation no. 1"), &SECRET);
         expand.expand(info.as_bytes(), &mut key).unwrap();
         for bytes in [write(&bloom(hash)), write(&classic(hash))] {
-            assert!(holds(&bytes, b"generation no. 1"), "the nonce would be found");
+            assert!(holds(&bytes, b"generation no. 1"), "the search finds the nonce");
             assert!(!key.windows(8).any(|part| holds(&bytes, part)), "{}", hash.name());
         }
     }
 }
 
 #[test]
-fn case_57_no_key_is_in_the_snapshot_of_a_bloom_filter() {
+fn case_57_bloom_snapshots_contain_no_key() {
     for (name, bytes) in snapshots().into_iter().filter(|(name, _)| name.contains("bloom")) {
         let read = snapshot::read_header(bytes.as_slice()).unwrap();
         let body = &bytes[bytes.len() - 16 - read.body_bytes() as usize..];
-        assert!(crate::sets::keys().skip(1).all(|key| !holds(body, &key)), "{name}");
+        assert!(crate::fixtures::keys().skip(1).all(|key| !holds(body, &key)), "{name}");
     }
 }

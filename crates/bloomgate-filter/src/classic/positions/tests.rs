@@ -1,7 +1,7 @@
-//! Tests of the positions.
+//! Tests of the bit positions.
 
 use super::*;
-use crate::chance::{bound, chi_square};
+use crate::chi_square::{chi_square, critical_value};
 use crate::hash::{HashAlgorithm, KeyedHasher, Secret};
 
 fn hash(block: u64, bits: u64) -> KeyHash {
@@ -17,15 +17,15 @@ fn hashes(count: u64) -> impl Iterator<Item = KeyHash> {
     })
 }
 
-/// Hashes that a weak scheme would stumble over: no step, no start, tiny differences.
+/// Hashes that break weak schemes: zero step, zero start, minimal differences.
 fn awkward_hashes() -> impl Iterator<Item = KeyHash> {
     let values = [0, 1, 2, 1 << 32, 1 << 63, u64::MAX - 1, u64::MAX];
     values.into_iter().flat_map(move |block| values.map(|bits| hash(block, bits)))
 }
 
-/// Computed apart, in Python.
+/// Computed independently, in Python.
 #[test]
-fn case_07_the_positions_are_fixed() {
+fn case_07_positions_agree_with_golden_vectors() {
     let golden: [(u64, u64, u64, &[u64]); 5] = [
         (0, 0, 3, &[0, 1]),
         (u64::MAX, u64::MAX, 2, &[1, 0]),
@@ -71,9 +71,9 @@ fn case_07_the_positions_are_fixed() {
     }
 }
 
-/// The well-known first outputs of SplitMix64 for the seed 1234567.
+/// The published first outputs of SplitMix64 for the seed 1234567.
 #[test]
-fn case_07_the_mixer_is_that_of_splitmix64() {
+fn case_07_mixer_agrees_with_splitmix64() {
     let outputs = [
         6_457_827_717_110_365_317,
         3_203_168_211_198_807_973,
@@ -100,7 +100,7 @@ fn positions_are_in_range_for_any_size() {
 }
 
 #[test]
-fn case_05_every_key_sets_at_least_two_bits() {
+fn case_05_first_two_positions_differ() {
     for hash in awkward_hashes().chain(hashes(20_000)) {
         for bits in [2, 3, 44, 1 << 40] {
             let [first, second] = [0, 1].map(|i| positions(hash, bits, 2).nth(i).unwrap());
@@ -110,18 +110,18 @@ fn case_05_every_key_sets_at_least_two_bits() {
 }
 
 #[test]
-fn case_05_the_second_position_is_even_among_the_bits_that_the_first_left() {
+fn case_05_second_position_is_uniform_among_the_remaining_bits() {
     let mut counts = [0_u32; 12];
     for hash in hashes(60_000) {
         let mut both = positions(hash, 4, 2);
         let (first, second) = (both.next().unwrap(), both.next().unwrap());
         counts[(first * 3 + second - u64::from(second > first)) as usize] += 1;
     }
-    assert!(chi_square(&counts) < bound(12), "{counts:?}");
+    assert!(chi_square(&counts) < critical_value(12), "{counts:?}");
 }
 
 #[test]
-fn case_04_positions_are_even_in_filters_beyond_32_bits() {
+fn case_04_positions_are_uniform_in_filters_beyond_32_bits() {
     for bits in [3 << 29, (1_u64 << 33) + 7, 1 << 50] {
         let mut counts = [[0_u32; 64]; 4];
         for hash in hashes(30_000) {
@@ -130,14 +130,14 @@ fn case_04_positions_are_even_in_filters_beyond_32_bits() {
             }
         }
         for counts in &counts {
-            assert!(chi_square(counts) < bound(64), "{bits}: {counts:?}");
+            assert!(chi_square(counts) < critical_value(64), "{bits}: {counts:?}");
         }
     }
 }
 
-/// What double hashing fails at once: its steps from one position to the next are all the same.
+/// Double hashing fails this test: its steps from one position to the next are equal.
 #[test]
-fn case_05_the_steps_between_positions_are_independent() {
+fn case_05_steps_between_positions_are_independent() {
     const BITS: u64 = 1_000_003;
     let mut counts = vec![0_u32; 32 * 32];
     for hash in hashes(60_000) {
@@ -145,5 +145,5 @@ fn case_05_the_steps_between_positions_are_independent() {
         let part = |from: u64, to: u64| ((to + BITS - from) % BITS * 32 / BITS) as usize;
         counts[part(at[2], at[3]) * 32 + part(at[3], at[4])] += 1;
     }
-    assert!(chi_square(&counts) < bound(1024));
+    assert!(chi_square(&counts) < critical_value(1024));
 }

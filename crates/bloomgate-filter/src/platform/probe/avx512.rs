@@ -1,7 +1,7 @@
-//! Tests the four words of a key with AVX-512, in vectors of 256 bits.
+//! The block lookup with AVX-512, in vectors of 256 bits.
 //!
-//! Against AVX2 it has rotations, and masks of one bit a lane instead of whole lanes: about half as
-//! many steps. Vectors of this width don't slow the processor down, as those of 512 bits may.
+//! Compared with AVX2, rotations and masks of one bit per lane halve the number of instructions.
+//! Vectors of 256 bits don't lower the processor's clock, as those of 512 bits may.
 #![expect(unsafe_code, reason = "vector instructions")]
 
 use std::arch::x86_64::*;
@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 use super::avx2::load;
 use crate::block::Block;
 
-/// Proof that the processor has AVX-512 F and VL, hence AVX2 as well.
+/// The proof that the processor has AVX-512 F and VL, and AVX2.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(());
 
@@ -23,23 +23,23 @@ impl Avx512 {
 
     #[inline]
     pub(super) fn contains(self, block: &Block, bits: u64) -> bool {
-        // SAFETY: the token proves the features.
+        // SAFETY: the value of this type proves the features.
         unsafe { contains(block, bits) }
     }
 
     #[inline]
-    pub(super) fn contains_each(self, places: &[(&Block, u64)], answers: &mut Vec<bool>) {
-        // SAFETY: the token proves the features.
-        unsafe { contains_each(places, answers) }
+    pub(super) fn contains_each(self, lookups: &[(&Block, u64)], answers: &mut Vec<bool>) {
+        // SAFETY: the value of this type proves the features.
+        unsafe { contains_each(lookups, answers) }
     }
 }
 
 #[target_feature(enable = "avx2,avx512f,avx512vl")]
-fn contains_each(places: &[(&Block, u64)], answers: &mut Vec<bool>) {
-    answers.extend(places.iter().map(|&(block, bits)| contains(block, bits)));
+fn contains_each(lookups: &[(&Block, u64)], answers: &mut Vec<bool>) {
+    answers.extend(lookups.iter().map(|&(block, bits)| contains(block, bits)));
 }
 
-/// The same steps as [`picks`](crate::layout::picks), a lane for each pair of words.
+/// The same steps as [`word_masks`](crate::layout::word_masks), a lane for each pair of words.
 #[target_feature(enable = "avx2,avx512f,avx512vl")]
 #[inline]
 fn contains(block: &Block, bits: u64) -> bool {
@@ -55,8 +55,8 @@ fn contains(block: &Block, bits: u64) -> bool {
     );
     let pattern =
         _mm256_or_si256(_mm256_set1_epi64x(1), _mm256_sllv_epi64(_mm256_set1_epi64x(2), distances));
-    // A rotation takes its count modulo 64.
+    // The rotation takes its count modulo 64.
     let mask = _mm256_rolv_epi64(pattern, positions);
-    // No bit of the mask that is not in the words.
+    // Whether no bit of the mask is missing from the words.
     _mm256_testc_si256(words, mask) != 0
 }

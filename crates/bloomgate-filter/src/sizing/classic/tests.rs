@@ -1,16 +1,16 @@
-//! Tests of the classic sizes.
+//! Tests of the classic filter sizes.
 
 use proptest::prelude::*;
 
 use super::*;
 
-fn plan(items: u64, rate: f64) -> ClassicParams {
+fn params(items: u64, rate: f64) -> ClassicParams {
     ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap()
 }
 
-/// The formula worked out apart, to fifty digits.
+/// The formula evaluated independently, to fifty digits.
 #[test]
-fn the_sizes_are_those_of_the_textbook() {
+fn sizes_agree_with_the_textbook_formula() {
     for (items, rate, bits, hashes) in [
         (1_000_000, 0.01, 9_585_059, 7),
         (10_000_000, 0.001, 143_775_876, 10),
@@ -21,45 +21,46 @@ fn the_sizes_are_those_of_the_textbook() {
         (1, 0.5, 2, 1),
         (3, 0.9, 1, 1),
     ] {
-        let plan = plan(items, rate);
-        assert_eq!((plan.bits(), plan.hashes()), (bits, hashes), "{items} at {rate}");
-        assert_eq!(plan.bytes(), bits.div_ceil(64) * 8);
-        assert_eq!((plan.items(), plan.rate().get()), (items, rate));
-        assert_eq!(plan.bits_per_item(), bits as f64 / items as f64);
+        let params = params(items, rate);
+        assert_eq!((params.bits(), params.hashes()), (bits, hashes), "{items} at {rate}");
+        assert_eq!(params.bytes(), bits.div_ceil(64) * 8);
+        assert_eq!((params.items(), params.false_positive_rate().get()), (items, rate));
+        assert_eq!(params.bits_per_item(), bits as f64 / items as f64);
     }
 }
 
 #[test]
-fn the_expected_rate_is_that_of_the_textbook() {
-    let million = plan(1_000_000, 0.01);
+fn expected_rate_agrees_with_the_textbook_formula() {
+    let million = params(1_000_000, 0.01);
     assert!((million.expected_rate(1_000_000) - 0.010_039_214_559).abs() < 1e-12);
-    let large = plan(100_000_000, 0.001);
+    let large = params(100_000_000, 0.001);
     assert!((large.expected_rate(100_000_000) - 0.001_000_024_925).abs() < 1e-12);
-    let seven = ClassicParams::stored(large.items(), large.rate(), large.bits(), 7).unwrap();
+    let seven =
+        ClassicParams::stored(large.items(), large.false_positive_rate(), large.bits(), 7).unwrap();
     assert!((seven.expected_rate(100_000_000) - 0.001_264_140_185).abs() < 1e-12);
 }
 
 #[test]
-fn case_01_no_items_are_a_plan_of_one_word() {
+fn case_01_zero_items_give_one_word() {
     for (rate, hashes) in [(1e-9, 30), (0.01, 7), (0.999, 1)] {
-        let plan = plan(0, rate);
-        assert_eq!((plan.bits(), plan.bytes(), plan.hashes()), (64, 8, hashes));
-        assert_eq!((plan.bits_per_item(), plan.expected_rate(0)), (64.0, 0.0));
-        assert!(plan.expected_rate(1) < 0.02);
+        let params = params(0, rate);
+        assert_eq!((params.bits(), params.bytes(), params.hashes()), (64, 8, hashes));
+        assert_eq!((params.bits_per_item(), params.expected_rate(0)), (64.0, 0.0));
+        assert!(params.expected_rate(1) < 0.02);
     }
 }
 
 #[test]
-fn case_02_a_rate_next_to_1_gives_a_small_filter() {
+fn case_02_rate_close_to_1_gives_a_small_filter() {
     for items in [0, 1, 1_000, 1_000_000_000] {
-        let plan = plan(items, 1.0 - f64::EPSILON / 2.0);
-        assert_eq!((plan.bytes(), plan.hashes()), (8, 1));
-        assert!((0.0..=1.0).contains(&plan.expected_rate(items)));
+        let params = params(items, 1.0 - f64::EPSILON / 2.0);
+        assert_eq!((params.bytes(), params.hashes()), (8, 1));
+        assert!((0.0..=1.0).contains(&params.expected_rate(items)));
     }
 }
 
 #[test]
-fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
+fn oversized_filter_is_refused_with_the_bytes_it_needs() {
     for (items, rate) in [(u64::MAX, 0.01), (u64::MAX, 1e-9), (1 << 63, 0.001)] {
         let error = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()).unwrap_err();
         let Error::TooLarge { bytes, .. } = error else { panic!("{error}") };
@@ -69,51 +70,53 @@ fn too_large_a_filter_is_refused_with_the_bytes_it_needs() {
 }
 
 #[test]
-fn case_04_more_items_than_the_hash_can_tell_apart_are_refused() {
+fn case_04_items_that_exceed_the_hash_width_are_refused() {
     let refused = |items, rate| {
-        let plan = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap());
-        matches!(plan, Err(Error::HashTooNarrow { .. }))
+        let params = ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap());
+        matches!(params, Err(Error::HashTooNarrow { .. }))
     };
     assert!(refused(2_000_000_000, 1e-9));
     assert!(!refused(1_000_000_000, 1e-9));
     assert!(!refused(1_000_000_000_000, 1e-6));
-    // The most bits that any plan can have.
-    let largest = plan((HASHES * 0.036) as u64, 0.367_879_441);
+    // Close to the maximum number of bits.
+    let largest = params((HASHES * 0.036) as u64, 0.367_879_441);
     assert!(largest.bits() < 1 << 61 && largest.bits() > 1 << 60);
 }
 
 #[test]
-fn case_06_the_rate_grows_with_the_items_from_0_to_1() {
-    for plan in [plan(0, 0.01), plan(1_000, 0.01), plan(1_000_000_000, 1e-9)] {
+fn case_06_expected_rate_grows_monotonically_from_0_to_1() {
+    for params in [params(0, 0.01), params(1_000, 0.01), params(1_000_000_000, 1e-9)] {
         let mut before = 0.0;
-        let steps = (0..20).map(|step| plan.items() / 4 * step);
+        let steps = (0..20).map(|step| params.items() / 4 * step);
         for items in steps.chain([1 << 40, 1 << 50, u64::MAX]) {
-            let rate = plan.expected_rate(items);
+            let rate = params.expected_rate(items);
             assert!((before..=1.0).contains(&rate), "{items}: {rate} after {before}");
             before = rate;
         }
-        assert_eq!((plan.expected_rate(0), before), (0.0, 1.0));
-        assert!(plan.expected_fill(0).is_sign_positive());
+        assert_eq!((params.expected_rate(0), before), (0.0, 1.0));
+        assert!(params.expected_fill(0).is_sign_positive());
     }
 }
 
 #[test]
-fn case_06_the_estimate_inverts_the_fill_and_is_unknown_only_when_full() {
-    for plan in [plan(0, 0.01), plan(1_000, 0.01), plan(1_000_000, 0.001), plan(1 << 40, 1e-6)] {
-        for items in [0, 1, plan.items() / 2, plan.items(), 3 * plan.items()] {
-            let estimate = plan.estimated_items(plan.expected_fill(items)).unwrap();
+fn case_06_item_estimate_inverts_the_expected_fill() {
+    for params in
+        [params(0, 0.01), params(1_000, 0.01), params(1_000_000, 0.001), params(1 << 40, 1e-6)]
+    {
+        for items in [0, 1, params.items() / 2, params.items(), 3 * params.items()] {
+            let estimate = params.estimated_items(params.expected_fill(items)).unwrap();
             assert!(estimate.abs_diff(items) <= items >> 45, "{estimate} for {items}");
         }
-        assert_eq!(plan.estimated_items(-0.0), Some(0));
-        assert!(plan.estimated_items(1.0 - f64::EPSILON).is_some());
+        assert_eq!(params.estimated_items(-0.0), Some(0));
+        assert!(params.estimated_items(1.0 - f64::EPSILON).is_some());
         for full in [1.0, 1.5, f64::INFINITY, f64::NAN] {
-            assert_eq!(plan.estimated_items(full), None);
+            assert_eq!(params.estimated_items(full), None);
         }
     }
 }
 
 #[test]
-fn case_10_a_stored_plan_that_no_filter_can_have_is_refused() {
+fn case_10_invalid_stored_params_are_refused() {
     let stored = |bits, hashes| {
         ClassicParams::stored(5, FalsePositiveRate::new(0.01).unwrap(), bits, hashes)
     };
@@ -121,17 +124,22 @@ fn case_10_a_stored_plan_that_no_filter_can_have_is_refused() {
         assert_eq!(stored(bits, hashes), None, "{bits} {hashes}");
     }
     for (bits, hashes) in [(1, 1), (2, 2), (100, 64), (64, 64)] {
-        let plan = stored(bits, hashes).unwrap();
-        assert_eq!((plan.bits(), plan.hashes(), plan.items()), (bits, hashes, 5));
+        let params = stored(bits, hashes).unwrap();
+        assert_eq!((params.bits(), params.hashes(), params.items()), (bits, hashes, 5));
     }
-    let plan = plan(1_000, 0.001);
-    let again = ClassicParams::stored(plan.items(), plan.rate(), plan.bits(), plan.hashes());
-    assert_eq!(again, Some(plan));
+    let params = params(1_000, 0.001);
+    let again = ClassicParams::stored(
+        params.items(),
+        params.false_positive_rate(),
+        params.bits(),
+        params.hashes(),
+    );
+    assert_eq!(again, Some(params));
 }
 
 proptest! {
     #[test]
-    fn case_02_any_legal_plan_keeps_its_rate_nearly(
+    fn case_02_valid_classic_params_meet_the_rate_within_their_slack(
         exponent in 0_u32..64,
         mantissa: u64,
         rate in prop_oneof![1e-9..1.0, (-9.0..0.0).prop_map(|power: f64| 10_f64.powf(power))],
@@ -139,13 +147,13 @@ proptest! {
         prop_assume!((1e-9..1.0).contains(&rate));
         let items = mantissa >> exponent;
         match ClassicParams::new(items, FalsePositiveRate::new(rate).unwrap()) {
-            Ok(plan) => {
-                prop_assert!((1..=64).contains(&plan.hashes()));
-                prop_assert!(u64::from(plan.hashes()) <= plan.bits());
-                prop_assert!(plan.bytes() * 8 - plan.bits() < 64);
+            Ok(params) => {
+                prop_assert!((1..=64).contains(&params.hashes()));
+                prop_assert!(u64::from(params.hashes()) <= params.bits());
+                prop_assert!(params.bytes() * 8 - params.bits() < 64);
                 let slack = if rate <= 0.1 { 1.02 } else { 1.125 };
-                prop_assert!(plan.expected_rate(items) <= rate * slack, "{plan:?}");
-                prop_assert!(plan.expected_fill(u64::MAX) <= 1.0);
+                prop_assert!(params.expected_rate(items) <= rate * slack, "{params:?}");
+                prop_assert!(params.expected_fill(u64::MAX) <= 1.0);
             }
             Err(Error::TooLarge { .. } | Error::HashTooNarrow { .. }) => {}
             Err(other) => return Err(TestCaseError::fail(other.to_string())),

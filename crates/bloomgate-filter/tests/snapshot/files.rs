@@ -1,4 +1,4 @@
-//! Snapshots as files.
+//! Tests of snapshot files.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,7 +11,7 @@ use bloomgate_filter::{
 };
 use tempfile::TempDir;
 
-use crate::sets::{bloom, classic, hasher, keys, secret};
+use crate::fixtures::{bloom, classic, hasher, keys, secret};
 
 fn names(folder: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
@@ -19,7 +19,7 @@ fn names(folder: &TempDir) -> Vec<String> {
 }
 
 #[test]
-fn a_file_is_saved_inspected_loaded_and_replaced() {
+fn snapshot_file_is_saved_inspected_loaded_and_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
     snapshot::save(&bloom(HashAlgorithm::Xxh3), b"first", &path).unwrap();
@@ -37,7 +37,7 @@ fn a_file_is_saved_inspected_loaded_and_replaced() {
 
 #[cfg(unix)]
 #[test]
-fn case_57_only_its_owner_may_read_a_file() {
+fn case_57_snapshot_file_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ fn case_57_only_its_owner_may_read_a_file() {
 }
 
 #[test]
-fn a_place_that_can_not_be_written_is_an_error_and_nothing_is_left_behind() {
+fn unwritable_path_is_an_error_and_leaves_no_temporary_file() {
     let folder = tempfile::tempdir().unwrap();
     let set = bloom(HashAlgorithm::Xxh3);
     let kind_of = |failed: Result<(), Error>| match failed {
@@ -64,7 +64,7 @@ fn a_place_that_can_not_be_written_is_an_error_and_nothing_is_left_behind() {
     assert_eq!(kind_of(no_directory), ErrorKind::NotADirectory);
     assert_eq!(names(&folder), ["file"]);
 
-    // Here only the last step fails, when the temporary file is complete.
+    // Here the rename fails, after the temporary file is complete.
     fs::create_dir_all(folder.path().join("directory/with/content")).unwrap();
     assert!(snapshot::save(&set, b"", folder.path().join("directory")).is_err());
     let mut names = names(&folder);
@@ -77,14 +77,14 @@ fn a_place_that_can_not_be_written_is_an_error_and_nothing_is_left_behind() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_an_error() {
+fn full_disk_is_an_io_error() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let failed = snapshot::write(&bloom(HashAlgorithm::Xxh3), b"", full);
     assert!(matches!(failed, Err(Error::Io { kind: ErrorKind::StorageFull, .. })), "{failed:?}");
 }
 
 #[test]
-fn a_position_that_is_too_long_leaves_the_old_file() {
+fn too_long_position_keeps_the_old_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
     snapshot::save(&bloom(HashAlgorithm::Xxh3), b"old", &path).unwrap();
@@ -95,7 +95,7 @@ fn a_position_that_is_too_long_leaves_the_old_file() {
 }
 
 #[test]
-fn case_08_a_file_of_another_length_is_refused_by_a_look_at_its_header() {
+fn case_08_inspect_refuses_a_file_of_another_length() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
     snapshot::save(&bloom(HashAlgorithm::Xxh3), b"", &path).unwrap();
@@ -107,7 +107,7 @@ fn case_08_a_file_of_another_length_is_refused_by_a_look_at_its_header() {
 }
 
 #[test]
-fn savers_and_loaders_at_once_see_whole_files_only() {
+fn concurrent_saves_and_loads_see_complete_files_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
     let (one, other) = (bloom(HashAlgorithm::Xxh3), classic(HashAlgorithm::SipHash13));
@@ -125,12 +125,12 @@ fn savers_and_loaders_at_once_see_whole_files_only() {
     assert_eq!(names(&folder), ["set"]);
 }
 
-/// Saves and loads the set while another thread fills it.
-fn inserts_go_on<S: snapshot::Persist + Membership>(set: &S, keys: u64) {
+/// Saves and loads the set while another thread inserts keys.
+fn assert_saves_contain_earlier_keys<S: snapshot::Persist + Membership>(set: &S, keys: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("set");
     let (inserted, stop) = (AtomicU64::new(0), AtomicBool::new(false));
-    // Neighbours, so that arrays of a bitmap become pages meanwhile, and keys far apart.
+    // Dense keys, so that arrays of a bitmap become pages during the test, and sparse keys.
     let key_of = |n: u64| if n.is_multiple_of(4) { n << 20 } else { n }.to_le_bytes();
     thread::scope(|threads| {
         threads.spawn(|| {
@@ -153,12 +153,18 @@ fn inserts_go_on<S: snapshot::Persist + Membership>(set: &S, keys: u64) {
 }
 
 #[test]
-fn what_was_inserted_before_a_save_is_in_it_though_others_go_on_inserting() {
+fn save_during_inserts_contains_every_earlier_key() {
     let (keys, rate) = (200_000, FalsePositiveRate::new(0.001).unwrap());
     let bloom = BloomParams::new(keys, rate).unwrap();
-    inserts_go_on(&BloomFilter::new(bloom, hasher(HashAlgorithm::Xxh3)).unwrap(), keys);
+    assert_saves_contain_earlier_keys(
+        &BloomFilter::new(bloom, hasher(HashAlgorithm::Xxh3)).unwrap(),
+        keys,
+    );
     let classic = ClassicParams::new(keys, rate).unwrap();
-    inserts_go_on(&ClassicBloom::new(classic, hasher(HashAlgorithm::Xxh3)).unwrap(), keys);
-    inserts_go_on(&Bitmap::new(), keys);
-    inserts_go_on(&ExactSet::new(), keys / 10);
+    assert_saves_contain_earlier_keys(
+        &ClassicBloom::new(classic, hasher(HashAlgorithm::Xxh3)).unwrap(),
+        keys,
+    );
+    assert_saves_contain_earlier_keys(&Bitmap::new(), keys);
+    assert_saves_contain_earlier_keys(&ExactSet::new(), keys / 10);
 }

@@ -1,21 +1,21 @@
-//! Forged snapshots with valid checksums: every field that can't be is refused by its name.
+//! Tests that invalid fields under valid checksums are refused with their name.
 
 use bloomgate_filter::snapshot::AnySet;
 use bloomgate_filter::{Bitmap, Error, ExactSet, HashAlgorithm};
 
+use crate::fixtures::{bitmap, bloom, classic, error_of, exact, read, snapshots, write};
 use crate::forge::{self, with};
-use crate::sets::{bitmap, bloom, classic, error_of, exact, read, snapshots, write};
 
-/// The field that reading the forged snapshot names.
+/// The field that the error of reading `forged` names.
 fn refused(forged: &[u8]) -> &'static str {
     match error_of(forged) {
         Error::SnapshotField { field, .. } => field,
-        error => unreachable!("refused with another error: {error}"),
+        error => unreachable!("unexpected error: {error}"),
     }
 }
 
 #[test]
-fn case_10_a_hostile_size_is_refused_without_an_allocation_or_a_division_by_zero() {
+fn case_10_invalid_sizes_are_refused() {
     let (bloom, classic) =
         (write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3)));
     for size in [0, 1 << 57, 1 << 58, 1 << 60, 1 << 63, (1 << 63) + 1, u64::MAX] {
@@ -27,7 +27,7 @@ fn case_10_a_hostile_size_is_refused_without_an_allocation_or_a_division_by_zero
         let field = refused(&forged);
         assert!(field == "size or hashes" || field == "body length", "{size} {field}");
     }
-    // Sizes that could be, but not with this body.
+    // Valid sizes that don't match the body.
     for size in [1, 3, 1 << 28, 1 << 56] {
         let forged = with(&bloom, forge::SIZE, &u64::to_le_bytes(size));
         assert_eq!(refused(&forged), "body length", "{size}");
@@ -37,7 +37,7 @@ fn case_10_a_hostile_size_is_refused_without_an_allocation_or_a_division_by_zero
 }
 
 #[test]
-fn case_10_hostile_numbers_of_hashes_are_refused() {
+fn case_10_invalid_numbers_of_hashes_are_refused() {
     let (bloom, classic) =
         (write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3)));
     for hashes in [0, 65, 1 << 31, u32::MAX] {
@@ -49,7 +49,7 @@ fn case_10_hostile_numbers_of_hashes_are_refused() {
 }
 
 #[test]
-fn case_10_lengths_that_overflow_or_lie_are_refused() {
+fn case_10_invalid_lengths_are_refused() {
     for whole in [write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3))] {
         for length in [0, 8, (1 << 31) - 1, i64::MAX as u64, u64::MAX - 100, u64::MAX] {
             let forged = with(&whole, forge::BODY_LENGTH, &u64::to_le_bytes(length));
@@ -63,7 +63,7 @@ fn case_10_lengths_that_overflow_or_lie_are_refused() {
             let forged = with(&whole, forge::HEADER_LENGTH, &u32::to_le_bytes(length));
             assert_eq!(refused(&forged), "header length", "{length}");
         }
-        // Body and size may agree on a length that the snapshot doesn't have.
+        // Body length and size agree, but the snapshot is shorter.
         let mut forged = with(&whole, forge::BODY_LENGTH, &u64::to_le_bytes(64 << 30));
         let size = if whole[forge::FAMILY] == 1 { 1 << 30 } else { 8 * (64 << 30) };
         forged = with(&forged, forge::SIZE, &u64::to_le_bytes(size));
@@ -73,18 +73,18 @@ fn case_10_lengths_that_overflow_or_lie_are_refused() {
 }
 
 #[test]
-fn case_10_rates_that_are_none_are_refused() {
+fn case_10_invalid_false_positive_rates_are_refused() {
     let rates = [f64::NAN, -f64::NAN, 0.0, -0.0, 1.0, 1.5, -0.1, f64::INFINITY, 5e-324, 1e-10];
     for whole in [write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3))] {
         for rate in rates {
-            let forged = with(&whole, forge::RATE, &rate.to_le_bytes());
-            assert_eq!(refused(&forged), "rate", "{rate}");
+            let forged = with(&whole, forge::FALSE_POSITIVE_RATE, &rate.to_le_bytes());
+            assert_eq!(refused(&forged), "false-positive rate", "{rate}");
         }
     }
 }
 
 #[test]
-fn case_10_a_planned_number_of_items_may_be_anything_and_breaks_no_figure() {
+fn case_10_any_planned_items_keep_the_statistics_in_range() {
     for whole in [write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3))] {
         for items in [0, 1, 1 << 53, u64::MAX] {
             let forged = with(&whole, forge::PLANNED_ITEMS, &u64::to_le_bytes(items));
@@ -96,37 +96,44 @@ fn case_10_a_planned_number_of_items_may_be_anything_and_breaks_no_figure() {
 }
 
 #[test]
-fn case_10_counts_near_an_overflow_are_refused() {
+fn case_10_item_counts_close_to_overflow_are_refused() {
     for (_, whole) in snapshots() {
         for items in [1 << 63, u64::MAX] {
             let forged = with(&whole, forge::ITEMS, &u64::to_le_bytes(items));
             assert_eq!(refused(&forged), "items");
         }
-        let most = with(&whole, forge::ITEMS, &u64::to_le_bytes((1 << 63) - 1));
-        let set = read(&most).unwrap().set.into_membership();
+        let max = with(&whole, forge::ITEMS, &u64::to_le_bytes((1 << 63) - 1));
+        let set = read(&max).unwrap().set.into_membership();
         set.insert(b"one more");
         assert_eq!(set.stats().items, 1 << 63);
     }
 }
 
 #[test]
-fn case_10_bytes_that_mean_nothing_in_a_family_are_refused() {
+fn case_10_nonzero_unused_fields_are_refused() {
     for (_, whole) in snapshots() {
-        for at in (forge::FOREIGN_KEYS + 1..forge::ITEMS).chain(forge::RESERVED..forge::POSITION) {
+        for at in
+            (forge::NON_INTEGER_KEYS + 1..forge::ITEMS).chain(forge::RESERVED..forge::POSITION)
+        {
             assert_eq!(refused(&with(&whole, at, &[0x80])), "reserved bytes");
         }
-        assert_eq!(refused(&with(&whole, forge::FOREIGN_KEYS, &[2])), "foreign keys");
+        assert_eq!(refused(&with(&whole, forge::NON_INTEGER_KEYS, &[2])), "non-integer keys");
     }
-    assert_eq!(refused(&with(&write(&exact()), forge::FOREIGN_KEYS, &[1])), "foreign keys");
+    assert_eq!(refused(&with(&write(&exact()), forge::NON_INTEGER_KEYS, &[1])), "non-integer keys");
     for whole in [write(&bitmap()), write(&exact())] {
-        let hashed = [forge::HASH..forge::HASH + 1, forge::FINGERPRINT..forge::SIZE];
-        for at in hashed.into_iter().flatten().chain(forge::HASHES..forge::FOREIGN_KEYS) {
-            assert_eq!(refused(&with(&whole, at, &[1])), "hash, secret or plan", "{at}");
+        let hashed =
+            [forge::HASH_ALGORITHM..forge::HASH_ALGORITHM + 1, forge::FINGERPRINT..forge::SIZE];
+        for at in hashed.into_iter().flatten().chain(forge::HASHES..forge::NON_INTEGER_KEYS) {
+            assert_eq!(
+                refused(&with(&whole, at, &[1])),
+                "hash algorithm, secret or parameters",
+                "{at}"
+            );
         }
     }
 }
 
-/// `whole` with another body, and the size and the length to match.
+/// `whole` with another body, and matching size and body length.
 fn with_body(whole: &[u8], size: u64, body: &[u8]) -> Vec<u8> {
     let mut forged = whole[..forge::body(whole)].to_vec();
     forged.extend(body);
@@ -136,7 +143,7 @@ fn with_body(whole: &[u8], size: u64, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn case_10_chunks_that_no_bitmap_has_are_refused() {
+fn case_10_invalid_bitmap_chunks_are_refused() {
     let whole = write(&Bitmap::new());
     let array = |number: u64, positions: &[u16]| {
         let mut chunk = (number << 16 | positions.len() as u64).to_le_bytes().to_vec();
@@ -181,7 +188,7 @@ fn case_10_chunks_that_no_bitmap_has_are_refused() {
 }
 
 #[test]
-fn case_10_keys_that_no_exact_set_has_are_refused() {
+fn case_10_invalid_exact_set_keys_are_refused() {
     let whole = write(&ExactSet::new());
     let key = |length: u64, bytes: &[u8]| [&length.to_le_bytes(), bytes].concat();
     let valid = with_body(&whole, 3, &[key(0, b""), key(1, b"a"), key(2, b"ab")].concat());
@@ -209,7 +216,7 @@ fn case_10_keys_that_no_exact_set_has_are_refused() {
 }
 
 #[test]
-fn case_10_a_count_below_the_ids_or_keys_counts_as_that_many() {
+fn case_10_item_count_below_the_number_of_keys_is_raised_to_it() {
     for (whole, distinct) in [(write(&bitmap()), 5100), (write(&exact()), 102)] {
         let forged = with(&whole, forge::ITEMS, &[0; 8]);
         let stats = read(&forged).unwrap().set.into_membership().stats();
@@ -218,18 +225,18 @@ fn case_10_a_count_below_the_ids_or_keys_counts_as_that_many() {
 }
 
 #[test]
-fn case_10_bits_beyond_the_last_one_of_a_classic_filter_are_refused() {
+fn case_10_bits_beyond_the_size_of_a_classic_filter_are_refused() {
     let whole = write(&classic(HashAlgorithm::Xxh3));
     let last = whole.len() - 17;
     assert_eq!(refused(&with(&whole, last, &[whole[last] | 0x80])), "body");
 }
 
 #[test]
-fn case_10_unknown_families_are_refused_by_their_number() {
+fn case_10_unknown_families_are_refused_with_their_number() {
     let whole = write(&bloom(HashAlgorithm::Xxh3));
     for id in [0, 5, 255] {
         assert_eq!(error_of(&with(&whole, forge::FAMILY, &[id])), Error::SnapshotFamily { id });
     }
-    // Of another known family, the fields don't fit.
+    // The fields don't match another known family.
     refused(&with(&whole, forge::FAMILY, &[4]));
 }

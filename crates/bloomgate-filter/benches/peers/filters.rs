@@ -1,4 +1,4 @@
-//! Who is measured.
+//! The filters that are measured.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -15,24 +15,24 @@ use xxhash_rust::xxh3::{xxh3_64_with_secret, xxh3_128_with_secret};
 use crate::RATE;
 use crate::keys;
 use crate::report::SpaceRow;
-use crate::timing::{ask, ask_isolated, per_key};
+use crate::timing::{lookup, lookup_isolated, per_key};
 
 /// A filled filter.
-pub(crate) struct Contender {
+pub(crate) struct MeasuredFilter {
     pub(crate) name: &'static str,
     pub(crate) bits_per_key: f64,
-    /// Not a filter, but what none can be quicker than.
+    /// Not a filter but a lower bound of lookup time.
     pub(crate) is_bound: bool,
-    /// Time a key, and how many passed.
-    pub(crate) ask: Ask,
-    /// Time a key when no two overlap; `None` for batches.
-    pub(crate) ask_isolated: Option<AskIsolated>,
+    /// Nanoseconds per key, and how many keys passed.
+    pub(crate) lookup: Lookup,
+    /// Nanoseconds per key without overlapping lookups; `None` for batches.
+    pub(crate) lookup_isolated: Option<LookupIsolated>,
 }
 
-type Ask = Box<dyn Fn(&[u64]) -> (f64, usize)>;
-type AskIsolated = Box<dyn Fn(&[u64]) -> f64>;
+type Lookup = Box<dyn Fn(&[u64]) -> (f64, usize)>;
+type LookupIsolated = Box<dyn Fn(&[u64]) -> f64>;
 
-/// An empty filter; returns the time a key.
+/// An empty filter to be filled; `fill` returns the nanoseconds per key.
 pub(crate) struct Filler {
     pub(crate) name: &'static str,
     pub(crate) fill: Fill,
@@ -51,10 +51,10 @@ pub(crate) const AES_BATCH: &str = "BloomFilter, AES-128, batches";
 pub(crate) const SIP: &str = "BloomFilter, SipHash-1-3";
 pub(crate) const SIP_BATCH: &str = "BloomFilter, SipHash-1-3, batches";
 
-/// Keys a batch.
+/// Keys per batch.
 const BATCH: usize = 1_024;
 
-/// The secret of XXH3 where a peer is fed with it.
+/// The secret of XXH3 for crates that take hashes.
 static PEER_SECRET: [u8; 192] = {
     let mut secret = [0; 192];
     let mut at = 0;
@@ -69,41 +69,41 @@ fn xxh3(key: u64) -> u64 {
     xxh3_64_with_secret(&key.to_le_bytes(), &PEER_SECRET)
 }
 
-fn contender(
+fn measured_filter(
     name: &'static str,
     bits_per_key: f64,
     contains: impl Fn(u64) -> bool + Clone + 'static,
-) -> Contender {
+) -> MeasuredFilter {
     let isolated = contains.clone();
-    Contender {
+    MeasuredFilter {
         name,
         bits_per_key,
         is_bound: false,
-        ask: Box::new(move |keys| ask(keys, &contains)),
-        ask_isolated: Some(Box::new(move |keys| ask_isolated(keys, &isolated))),
+        lookup: Box::new(move |keys| lookup(keys, &contains)),
+        lookup_isolated: Some(Box::new(move |keys| lookup_isolated(keys, &isolated))),
     }
 }
 
-/// Leaks `filter`: a benchmark needs it to the end, and its closures the address.
-fn keep<T>(filter: T) -> &'static T {
+/// Leaks `filter`, so that the closures can borrow it until the process ends.
+fn leak<T>(filter: T) -> &'static T {
     Box::leak(Box::new(filter))
 }
 
-fn ours(items: usize, hash: HashAlgorithm) -> BloomFilter {
-    let secret = Secret::new(&[1; 32]).expect("long enough");
-    let plan = BloomParams::new(items as u64, rate(RATE)).expect("a plan");
-    BloomFilter::new(plan, KeyedHasher::new(hash, &secret, &[2; 16])).expect("memory")
+fn bloom_filter(items: usize, hash: HashAlgorithm) -> BloomFilter {
+    let secret = Secret::new(&[1; 32]).expect("a long enough secret");
+    let params = BloomParams::new(items as u64, rate(RATE)).expect("valid parameters");
+    BloomFilter::new(params, KeyedHasher::new(hash, &secret, &[2; 16])).expect("memory")
 }
 
 fn rate(rate: f64) -> FalsePositiveRate {
-    FalsePositiveRate::new(rate).expect("a rate")
+    FalsePositiveRate::new(rate).expect("valid rate")
 }
 
 fn fastbloom(items: usize) -> AtomicBloomFilter {
     AtomicBloomFilter::with_false_pos(RATE).expected_items(items)
 }
 
-/// Gives `add` all keys, some at a time.
+/// Calls `add` with all keys, in chunks.
 fn each_key(items: usize, mut add: impl FnMut(&[u64])) {
     for from in (0..items).step_by(1 << 16) {
         add(&keys::inserted(from..(from + (1 << 16)).min(items)));
@@ -114,18 +114,17 @@ fn as_bytes(keys: &[u64]) -> Vec<[u8; 8]> {
     keys.iter().map(|key| key.to_le_bytes()).collect()
 }
 
-/// Everybody who takes part with `items` keys, filled with them.
+/// All filters, filled with `items` keys.
 ///
-/// Those whose ratios are told stand beside each other: what takes turns in quick succession meets
-/// the same machine.
-pub(crate) fn all(items: usize) -> Vec<Contender> {
-    let mut all = vec![line(items)];
+/// Filters whose ratio is reported are adjacent, so that they are measured close in time.
+pub(crate) fn all(items: usize) -> Vec<MeasuredFilter> {
+    let mut all = vec![lower_bound(items)];
     all.extend(with_batches(items, HashAlgorithm::Xxh3, XXH3, XXH3_BATCH));
     all.extend(fastblooms(items));
     all.extend(with_batches(items, HashAlgorithm::Aes128, AES, AES_BATCH));
-    all.push(as_object(items));
+    all.push(trait_object(items));
     all.extend(with_batches(items, HashAlgorithm::SipHash13, SIP, SIP_BATCH));
-    all.extend(others(items));
+    all.extend(other_crates(items));
     all
 }
 
@@ -134,25 +133,25 @@ fn with_batches(
     hash: HashAlgorithm,
     name: &'static str,
     batch_name: &'static str,
-) -> [Contender; 2] {
-    let filter = keep(ours(items, hash));
+) -> [MeasuredFilter; 2] {
+    let filter = leak(bloom_filter(items, hash));
     each_key(items, |keys| filter.insert_many(&as_bytes(keys)));
-    let bits = filter.plan().bits_per_item();
-    let single = contender(name, bits, |key| filter.contains(&key.to_le_bytes()));
+    let bits = filter.params().bits_per_item();
+    let single = measured_filter(name, bits, |key| filter.contains(&key.to_le_bytes()));
     [single, batches(batch_name, bits, filter)]
 }
 
-/// As the guard holds it: nothing can be inlined, and no length is known.
-fn as_object(items: usize) -> Contender {
-    let filter = keep(ours(items, HashAlgorithm::Aes128));
+/// A trait object: nothing can be inlined, and the key length is unknown.
+fn trait_object(items: usize) -> MeasuredFilter {
+    let filter = leak(bloom_filter(items, HashAlgorithm::Aes128));
     each_key(items, |keys| filter.insert_many(&as_bytes(keys)));
     let object: &'static dyn Membership = black_box(filter);
-    let bits = filter.plan().bits_per_item();
-    contender(AES_OBJECT, bits, |key| object.contains(&key.to_le_bytes()))
+    let bits = filter.params().bits_per_item();
+    measured_filter(AES_OBJECT, bits, |key| object.contains(&key.to_le_bytes()))
 }
 
-fn batches(name: &'static str, bits_per_key: f64, filter: &'static BloomFilter) -> Contender {
-    let ask = |keys: &[u64]| {
+fn batches(name: &'static str, bits_per_key: f64, filter: &'static BloomFilter) -> MeasuredFilter {
+    let lookup = |keys: &[u64]| {
         let (keys, mut answers) = (as_bytes(keys), Vec::with_capacity(BATCH));
         per_key(keys.len(), || {
             let mut passed = 0;
@@ -163,16 +162,22 @@ fn batches(name: &'static str, bits_per_key: f64, filter: &'static BloomFilter) 
             passed
         })
     };
-    Contender { name, bits_per_key, is_bound: false, ask: Box::new(ask), ask_isolated: None }
+    MeasuredFilter {
+        name,
+        bits_per_key,
+        is_bound: false,
+        lookup: Box::new(lookup),
+        lookup_isolated: None,
+    }
 }
 
-/// The hash, and one word of one line of as much memory as the filter has.
-fn line(items: usize) -> Contender {
+/// The lower bound: one hash, and one word of one line in as much memory as the filter has.
+fn lower_bound(items: usize) -> MeasuredFilter {
     #[repr(align(64))]
     struct Line([AtomicU64; 8]);
-    let blocks = BloomParams::new(items as u64, rate(RATE)).expect("a plan").blocks();
-    // Not zeros: those might all be the same page.
-    let lines = keep((0..blocks).map(|at| Line([at; 8].map(AtomicU64::new))).collect::<Vec<_>>());
+    let blocks = BloomParams::new(items as u64, rate(RATE)).expect("valid parameters").blocks();
+    // Not zeros, which could all be mapped to the same page.
+    let lines = leak((0..blocks).map(|at| Line([at; 8].map(AtomicU64::new))).collect::<Vec<_>>());
     let contains = |key: u64| {
         let hash = xxh3_128_with_secret(&key.to_le_bytes(), &PEER_SECRET);
         let (high, low) = ((hash >> 64) as u64, hash as u64);
@@ -180,58 +185,59 @@ fn line(items: usize) -> Contender {
         let word = lines[line as usize].0[low as usize % 8].load(Ordering::Relaxed);
         word >> (low >> 58) & 1 == 1
     };
-    Contender { is_bound: true, ..contender(LINE, 0.0, contains) }
+    MeasuredFilter { is_bound: true, ..measured_filter(LINE, 0.0, contains) }
 }
 
-fn fastblooms(items: usize) -> [Contender; 2] {
-    let fed = keep(fastbloom(items));
-    each_key(items, |keys| keys.iter().for_each(|key| _ = fed.insert_hash(xxh3(*key))));
-    let own = keep(fastbloom(items));
+fn fastblooms(items: usize) -> [MeasuredFilter; 2] {
+    let hashed = leak(fastbloom(items));
+    each_key(items, |keys| keys.iter().for_each(|key| _ = hashed.insert_hash(xxh3(*key))));
+    let own = leak(fastbloom(items));
     each_key(items, |keys| keys.iter().for_each(|key| _ = own.insert(key)));
-    let bits = fed.num_bits() as f64 / items as f64;
+    let bits = hashed.num_bits() as f64 / items as f64;
     [
-        contender(FB, bits, |key| fed.contains_hash(xxh3(key))),
-        contender(FASTBLOOM_DEFAULT, bits, |key| own.contains(&key)),
+        measured_filter(FB, bits, |key| hashed.contains_hash(xxh3(key))),
+        measured_filter(FASTBLOOM_DEFAULT, bits, |key| own.contains(&key)),
     ]
 }
 
-fn others(items: usize) -> Vec<Contender> {
+fn other_crates(items: usize) -> Vec<MeasuredFilter> {
     let mut others = vec![];
     let mut filter = sbbf_rs_safe::Filter::new(17, items);
     each_key(items, |keys| keys.iter().for_each(|key| _ = filter.insert_hash(xxh3(*key))));
-    let filter = keep(filter);
+    let filter = leak(filter);
     let bits = filter.as_bytes().len() as f64 * 8.0 / items as f64;
     let name = "sbbf-rs-safe 0.3, XXH3 (needs &mut)";
-    others.push(contender(name, bits, |key| filter.contains_hash(xxh3(key))));
+    others.push(measured_filter(name, bits, |key| filter.contains_hash(xxh3(key))));
 
     let mut keys = keys::inserted(0..items);
-    let filter = keep(xorf::BinaryFuse8::try_from(&keys).expect("distinct keys"));
+    let filter = leak(xorf::BinaryFuse8::try_from(&keys).expect("distinct keys"));
     let bits = filter.fingerprints.len() as f64 * 8.0 / items as f64;
-    others.push(contender("xorf 0.13 BinaryFuse8 (static)", bits, |key| filter.contains(&key)));
+    others
+        .push(measured_filter("xorf 0.13 BinaryFuse8 (static)", bits, |key| filter.contains(&key)));
 
     if items <= 10_000_000 {
         let mut filter = bloomfilter::Bloom::new_for_fp_rate(items, RATE).expect("a filter");
         keys.iter().for_each(|key| filter.set(key));
-        let filter = keep(filter);
+        let filter = leak(filter);
         let bits = filter.len() as f64 / items as f64;
-        others.push(contender("bloomfilter 3 (needs &mut)", bits, |key| filter.check(&key)));
+        others.push(measured_filter("bloomfilter 3 (needs &mut)", bits, |key| filter.check(&key)));
 
-        let set = keep(keys.drain(..).collect::<HashSet<u64>>());
-        // hashbrown: a byte of metadata beside each place, 7/8 of a power of two filled at most.
-        let places = (set.capacity() as f64 * 8.0 / 7.0).ceil();
-        let bits = places * 72.0 / items as f64;
-        others.push(contender("std HashSet<u64>", bits, |key| set.contains(&key)));
+        let set = leak(keys.drain(..).collect::<HashSet<u64>>());
+        // hashbrown: one byte of metadata per slot, at most 7/8 of a power of two filled.
+        let slots = (set.capacity() as f64 * 8.0 / 7.0).ceil();
+        let bits = slots * 72.0 / items as f64;
+        others.push(measured_filter("std HashSet<u64>", bits, |key| set.contains(&key)));
     }
     others
 }
 
-/// Those whose inserts are compared: the ones that threads can read at the same time.
+/// The filters whose inserts are compared: those that allow concurrent reads.
 pub(crate) fn fillers(items: usize) -> Vec<Filler> {
     fn filler(name: &'static str, fill: impl Fn(&[u64]) + 'static) -> Filler {
         Filler { name, fill: Box::new(move |keys| per_key(keys.len(), || fill(keys)).0) }
     }
     let batched = |name, hash| {
-        let filter = ours(items, hash);
+        let filter = bloom_filter(items, hash);
         let fill = move |keys: &[u64]| {
             let keys = as_bytes(keys);
             per_key(keys.len(), || filter.insert_many(&keys)).0
@@ -239,33 +245,33 @@ pub(crate) fn fillers(items: usize) -> Vec<Filler> {
         Filler { name, fill: Box::new(fill) }
     };
     let single = |name, hash| {
-        let filter = ours(items, hash);
+        let filter = bloom_filter(items, hash);
         filler(name, move |keys| {
             keys.iter().for_each(|key| _ = black_box(filter.insert(&key.to_le_bytes())));
         })
     };
-    let fed = fastbloom(items);
-    // Its memory is zeroed lazily; ours is written to. Touch it, so that both begin alike.
-    fed.clear();
+    let hashed = fastbloom(items);
+    // Its memory is zeroed lazily, ours eagerly. Write to it, so that both start alike.
+    hashed.clear();
     vec![
         single(XXH3, HashAlgorithm::Xxh3),
         batched(XXH3_BATCH, HashAlgorithm::Xxh3),
         single(AES, HashAlgorithm::Aes128),
         batched(AES_BATCH, HashAlgorithm::Aes128),
         filler(FB, move |keys| {
-            keys.iter().for_each(|key| _ = black_box(fed.insert_hash(xxh3(*key))));
+            keys.iter().for_each(|key| _ = black_box(hashed.insert_hash(xxh3(*key))));
         }),
     ]
 }
 
-/// What is paid for one cache line a lookup.
+/// Memory per key of the blocked layout and of the classic filter.
 pub(crate) fn space() -> Vec<SpaceRow> {
     let rates = [0.01, 0.001, 0.0001];
     let row = |value| {
         let items = 10_000_000;
-        let plan = BloomParams::new(items, rate(value)).expect("a plan");
-        let classic = ClassicParams::new(items, rate(value)).expect("a plan");
-        SpaceRow { rate: value, bloom: plan.bits_per_item(), classic: classic.bits_per_item() }
+        let params = BloomParams::new(items, rate(value)).expect("valid parameters");
+        let classic = ClassicParams::new(items, rate(value)).expect("valid parameters");
+        SpaceRow { rate: value, bloom: params.bits_per_item(), classic: classic.bits_per_item() }
     };
     rates.into_iter().map(row).collect()
 }

@@ -1,10 +1,10 @@
-//! What a filter tells of how full it is.
+//! Tests of the statistics of filling filters.
 
-use crate::kinds::{EVERY_KIND, passing};
+use crate::fixtures::{ALL_FILTERS, passing};
 
 #[test]
-fn case_06_an_overfull_filter_denies_no_member_and_admits_its_state() {
-    for build in EVERY_KIND {
+fn case_06_overfull_filter_keeps_its_keys_and_reports_its_rate() {
+    for build in ALL_FILTERS {
         let (filter, _) = build(5_000, 0.01);
         let mut before = filter.stats();
         assert_eq!(
@@ -23,15 +23,15 @@ fn case_06_an_overfull_filter_denies_no_member_and_admits_its_state() {
         }
         assert_eq!(passing(&*filter, (0..100_000).map(u64::to_le_bytes)), 100_000);
         assert_eq!((before.items, before.capacity), (100_000, Some(5_000)));
-        let truth =
+        let measured =
             passing(&*filter, (1 << 40..(1 << 40) + 20_000).map(u64::to_le_bytes)) as f64 / 2e4;
-        assert!(truth > 0.9 && (before.current_false_positive_rate - truth).abs() < 0.02);
+        assert!(measured > 0.9 && (before.current_false_positive_rate - measured).abs() < 0.02);
     }
 }
 
 #[test]
-fn case_06_the_estimate_counts_distinct_keys() {
-    for build in EVERY_KIND {
+fn case_06_distinct_estimate_ignores_repeated_inserts() {
+    for build in ALL_FILTERS {
         let (filter, _) = build(10_000, 0.001);
         assert_eq!(filter.stats().distinct, Some(0));
         for step in 1..=15_u64 {

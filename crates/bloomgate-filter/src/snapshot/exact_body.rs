@@ -1,34 +1,38 @@
-//! Exact sets as snapshots: their keys in ascending order, each after its length.
+//! The snapshot body of an exact set: its keys in ascending order, each after its length.
 
 use std::io::{Read, Write};
 
-use super::header::{Header, Shape, invalid};
-use super::stream::{Body, Sink};
+use super::header::{FamilyParams, Header, invalid};
+use super::stream::{BodyReader, SnapshotWriter};
 use crate::error::Error;
 use crate::exact::ExactSet;
 
-/// Bytes of the shortest key, which is empty: its length.
+/// Bytes of an empty key: its length field.
 pub(super) const MIN_BYTES: u64 = 8;
 
 pub(super) fn write<W: Write>(set: &ExactSet, position: &[u8], out: W) -> Result<(), Error> {
     let keys = set.sorted_keys();
     let header = Header {
-        shape: Shape::Exact { keys: keys.len() as u64 },
+        family_params: FamilyParams::Exact { keys: keys.len() as u64 },
         items: set.stats().items,
         body_bytes: keys.iter().map(|key| MIN_BYTES + key.len() as u64).sum(),
         position: position.into(),
     };
-    let mut sink = Sink::new(out, &header)?;
+    let mut writer = SnapshotWriter::new(out, &header)?;
     for key in &keys {
-        sink.put(&(key.len() as u64).to_le_bytes())?;
-        sink.put(key)?;
+        writer.put(&(key.len() as u64).to_le_bytes())?;
+        writer.put(key)?;
     }
-    sink.finish()
+    writer.finish()
 }
 
-pub(super) fn read<R: Read>(count: u64, items: u64, body: Body<R>) -> Result<ExactSet, Error> {
+pub(super) fn read<R: Read>(
+    count: u64,
+    items: u64,
+    body: BodyReader<R>,
+) -> Result<ExactSet, Error> {
     let bytes = body.into_bytes()?;
-    // All of it is checked before the set is made, which takes several times the memory.
+    // Validated before the set is built, which takes several times the memory.
     let mut rest = bytes.as_slice();
     let mut last = None;
     for _ in 0..count {
@@ -36,12 +40,12 @@ pub(super) fn read<R: Read>(count: u64, items: u64, body: Body<R>) -> Result<Exa
             return invalid("body", "ends within a key");
         };
         if last.is_some_and(|last| last >= key) {
-            return invalid("body", "has keys out of order, or twice");
+            return invalid("body", "has keys that are out of order or repeated");
         }
         (last, rest) = (Some(key), after);
     }
     if !rest.is_empty() {
-        return invalid("body", "has more keys than the header says");
+        return invalid("body", "has more keys than the header states");
     }
     let mut rest = bytes.as_slice();
     let keys = std::iter::from_fn(|| {
@@ -52,7 +56,7 @@ pub(super) fn read<R: Read>(count: u64, items: u64, body: Body<R>) -> Result<Exa
     Ok(ExactSet::from_keys(keys, count as usize, items))
 }
 
-/// The first key of a body, and what follows it.
+/// The first key of a body, and the rest.
 fn split_key(body: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = body.split_first_chunk()?;
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)

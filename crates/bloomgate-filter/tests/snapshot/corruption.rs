@@ -1,12 +1,12 @@
-//! Damage of every kind is found: nothing is ever answered from a set that is not as it was.
+//! Tests that every kind of damage is detected.
 
 use bloomgate_filter::{Error, HashAlgorithm, Secret, snapshot};
 
+use crate::fixtures::{bloom, error_of, keys, read, secret, snapshots, write};
 use crate::forge::{self, with};
-use crate::sets::{bloom, error_of, keys, read, secret, snapshots, write};
 
 #[test]
-fn case_08_every_single_flipped_bit_is_an_error() {
+fn case_08_every_single_bit_flip_is_an_error() {
     for (name, whole) in snapshots() {
         let mut damaged = whole.clone();
         for bit in 0..8 * whole.len() {
@@ -19,7 +19,7 @@ fn case_08_every_single_flipped_bit_is_an_error() {
 }
 
 #[test]
-fn case_08_a_snapshot_that_was_cut_off_anywhere_is_an_error() {
+fn case_08_truncation_at_any_byte_is_an_error() {
     for (name, whole) in snapshots() {
         for length in 0..whole.len() {
             let cut = &whole[..length];
@@ -29,7 +29,7 @@ fn case_08_a_snapshot_that_was_cut_off_anywhere_is_an_error() {
             };
             assert_eq!(actual, length as u64, "{name}");
             assert!(expected > actual && expected <= whole.len() as u64, "{name} {length}");
-            // Whoever believes in the full length meets the end instead.
+            // With the full length given, the input ends early.
             let end = snapshot::read(cut, whole.len() as u64, Some(&secret()));
             assert!(matches!(end, Err(Error::SnapshotTruncated { .. })), "{name} {length}");
         }
@@ -37,7 +37,7 @@ fn case_08_a_snapshot_that_was_cut_off_anywhere_is_an_error() {
 }
 
 #[test]
-fn case_08_a_byte_after_the_end_is_an_error_whether_it_was_announced_or_not() {
+fn case_08_trailing_byte_is_an_error_with_or_without_a_matching_length() {
     for (name, mut bytes) in snapshots() {
         let expected = bytes.len() as u64;
         bytes.push(0);
@@ -49,7 +49,7 @@ fn case_08_a_byte_after_the_end_is_an_error_whether_it_was_announced_or_not() {
 }
 
 #[test]
-fn case_08_another_version_is_refused_by_its_number() {
+fn case_08_unknown_version_is_refused_with_its_number() {
     let whole = write(&bloom(HashAlgorithm::Xxh3));
     for version in [0, 2, 0x0100, u16::MAX] {
         let other = with(&whole, forge::VERSION, &version.to_le_bytes());
@@ -60,13 +60,13 @@ fn case_08_another_version_is_refused_by_its_number() {
 }
 
 #[test]
-fn case_08_a_count_that_was_set_to_zero_is_damage_and_no_forged_count_hides_a_key() {
+fn case_08_zeroed_item_count_is_damage_and_a_forged_one_hides_no_key() {
     let whole = write(&bloom(HashAlgorithm::Xxh3));
     let mut zeroed = whole.clone();
     zeroed[forge::ITEMS..forge::ITEMS + 8].fill(0);
     assert_eq!(error_of(&zeroed), Error::SnapshotHeaderDamaged);
 
-    // With valid checksums the count is believed. It is a figure, and decides about no answer.
+    // With valid checksums the forged count is accepted. It affects statistics, not lookups.
     let forged = read(&with(&whole, forge::ITEMS, &[0; 8])).unwrap();
     let set = forged.set.into_membership();
     assert_eq!(set.stats().items, 0);
@@ -74,19 +74,19 @@ fn case_08_a_count_that_was_set_to_zero_is_damage_and_no_forged_count_hides_a_ke
 }
 
 #[test]
-fn case_08_another_hash_is_damage_and_an_unknown_one_is_refused_by_its_number() {
+fn case_08_changed_hash_algorithm_is_damage_and_an_unknown_one_is_named() {
     let whole = write(&bloom(HashAlgorithm::Xxh3));
     let mut other = whole.clone();
-    other[forge::HASH] = HashAlgorithm::SipHash13.id();
+    other[forge::HASH_ALGORITHM] = HashAlgorithm::SipHash13.id();
     assert_eq!(error_of(&other), Error::SnapshotHeaderDamaged);
     for id in [0, 4, 255] {
-        let unknown = with(&whole, forge::HASH, &[id]);
-        assert_eq!(error_of(&unknown), Error::SnapshotHash { id });
+        let unknown = with(&whole, forge::HASH_ALGORITHM, &[id]);
+        assert_eq!(error_of(&unknown), Error::SnapshotHashAlgorithm { id });
     }
 }
 
 #[test]
-fn case_08_another_secret_or_none_is_refused() {
+fn case_08_wrong_or_missing_secret_is_refused() {
     let whole = write(&bloom(HashAlgorithm::Aes128));
     let length = whole.len() as u64;
     let other = Secret::new(&[8; 32]).unwrap();
@@ -99,7 +99,7 @@ fn case_08_another_secret_or_none_is_refused() {
 }
 
 #[test]
-fn case_08_a_file_that_went_through_a_text_conversion_is_no_snapshot() {
+fn case_08_text_converted_file_is_not_a_snapshot() {
     let whole = write(&bloom(HashAlgorithm::Xxh3));
     let text = String::from_utf8_lossy(&whole).into_owned();
     let to_unix: Vec<u8> = whole

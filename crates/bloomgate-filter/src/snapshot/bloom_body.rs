@@ -1,16 +1,16 @@
-//! Bloom filters of either kind as snapshots: their words, in order.
+//! The snapshot body of both Bloom filters: their words in order.
 
 use std::io::{Read, Write};
 
-use super::header::{HashedBy, Header, Shape};
-use super::stream::{Body, Sink};
+use super::header::{FamilyParams, HasherParams, Header};
+use super::stream::{BodyReader, SnapshotWriter};
+use crate::alloc::try_vec_with_capacity;
 use crate::block::Block;
 use crate::bloom::BloomFilter;
 use crate::classic::ClassicBloom;
 use crate::error::Error;
 use crate::hash::KeyedHasher;
 use crate::layout::BLOCK_BYTES;
-use crate::room::room_for;
 use crate::sizing::{BloomParams, ClassicParams};
 
 pub(super) fn write_bloom<W: Write>(
@@ -19,31 +19,31 @@ pub(super) fn write_bloom<W: Write>(
     out: W,
 ) -> Result<(), Error> {
     let header = Header {
-        shape: Shape::Bloom(*filter.plan(), HashedBy::new(filter.hasher())),
+        family_params: FamilyParams::Bloom(*filter.params(), HasherParams::new(filter.hasher())),
         items: filter.stats().items,
-        body_bytes: filter.plan().bytes(),
+        body_bytes: filter.params().bytes(),
         position: position.into(),
     };
-    let mut sink = Sink::new(out, &header)?;
+    let mut writer = SnapshotWriter::new(out, &header)?;
     for block in filter.blocks() {
-        sink.put(&block.to_le_bytes())?;
+        writer.put(&block.to_le_bytes())?;
     }
-    sink.finish()
+    writer.finish()
 }
 
 pub(super) fn read_bloom<R: Read>(
-    plan: BloomParams,
+    params: BloomParams,
     hasher: KeyedHasher,
     items: u64,
-    body: Body<R>,
+    body: BodyReader<R>,
 ) -> Result<BloomFilter, Error> {
-    let mut blocks = room_for(plan.blocks(), plan.bytes())?;
+    let mut blocks = try_vec_with_capacity(params.blocks(), params.bytes())?;
     body.read(|piece| {
         let (stored, _) = piece.as_chunks::<{ BLOCK_BYTES as usize }>();
         blocks.extend(stored.iter().map(Block::from_le_bytes));
     })?;
-    BloomFilter::from_blocks(plan, hasher, items, blocks)
-        .ok_or(Error::SnapshotField { field: "body", reason: "has another number of blocks" })
+    BloomFilter::from_blocks(params, hasher, items, blocks)
+        .ok_or(Error::SnapshotField { field: "body", reason: "has the wrong number of blocks" })
 }
 
 pub(super) fn write_classic<W: Write>(
@@ -52,29 +52,29 @@ pub(super) fn write_classic<W: Write>(
     out: W,
 ) -> Result<(), Error> {
     let header = Header {
-        shape: Shape::Classic(*filter.plan(), HashedBy::new(filter.hasher())),
+        family_params: FamilyParams::Classic(*filter.params(), HasherParams::new(filter.hasher())),
         items: filter.stats().items,
-        body_bytes: filter.plan().bytes(),
+        body_bytes: filter.params().bytes(),
         position: position.into(),
     };
-    let mut sink = Sink::new(out, &header)?;
+    let mut writer = SnapshotWriter::new(out, &header)?;
     for word in filter.words() {
-        sink.put(&word.to_le_bytes())?;
+        writer.put(&word.to_le_bytes())?;
     }
-    sink.finish()
+    writer.finish()
 }
 
 pub(super) fn read_classic<R: Read>(
-    plan: ClassicParams,
+    params: ClassicParams,
     hasher: KeyedHasher,
     items: u64,
-    body: Body<R>,
+    body: BodyReader<R>,
 ) -> Result<ClassicBloom, Error> {
-    let mut words = room_for(plan.words(), plan.bytes())?;
+    let mut words = try_vec_with_capacity(params.words(), params.bytes())?;
     body.read(|piece| {
         let (stored, _) = piece.as_chunks::<8>();
         words.extend(stored.iter().map(|&word| u64::from_le_bytes(word)));
     })?;
-    ClassicBloom::from_words(plan, hasher, items, words)
+    ClassicBloom::from_words(params, hasher, items, words)
         .ok_or(Error::SnapshotField { field: "body", reason: "has bits set beyond the last one" })
 }

@@ -1,14 +1,14 @@
-//! Bitmaps as snapshots: their chunks, in ascending order.
+//! The snapshot body of a bitmap: its chunks in ascending order.
 //!
-//! A chunk begins with a word: its number in the upper 48 bits, and in the lower 16 how many
-//! positions follow, or 0 for a page.
+//! A chunk begins with a word: its number in the upper 48 bits; in the lower 16 the number of
+//! positions that follow, or 0 for a page.
 
 use std::io::{Read, Write};
 
-use super::header::{Header, Shape, invalid};
-use super::stream::{Body, Sink};
+use super::header::{FamilyParams, Header, invalid};
+use super::stream::{BodyReader, SnapshotWriter};
 use crate::bitmap::Bitmap;
-use crate::bitmap::stored::{BitmapBuilder, ChunkRules, PAGE_WORDS, StoredChunk};
+use crate::bitmap::snapshot_view::{BitmapBuilder, ChunkRules, ChunkView, PAGE_WORDS};
 use crate::error::Error;
 
 /// Bytes of a page.
@@ -18,43 +18,43 @@ const PAGE_BYTES: usize = 8 * PAGE_WORDS;
 pub(super) const MIN_BYTES: u64 = 10;
 
 pub(super) fn write<W: Write>(bitmap: &Bitmap, position: &[u8], out: W) -> Result<(), Error> {
-    let foreign_keys = bitmap.has_foreign_keys();
-    let capture = bitmap.capture();
-    let counts = capture.counts();
+    let non_integer_keys = bitmap.has_non_integer_keys();
+    let view = bitmap.snapshot_view();
+    let counts = view.counts();
     let header = Header {
-        shape: Shape::Bitmap { chunks: counts.chunks, foreign_keys },
+        family_params: FamilyParams::Bitmap { chunks: counts.chunks, non_integer_keys },
         items: bitmap.stats().items,
         body_bytes: 8 * counts.chunks + 2 * counts.in_arrays + PAGE_BYTES as u64 * counts.pages,
         position: position.into(),
     };
-    let mut sink = Sink::new(out, &header)?;
-    for (number, chunk) in capture.chunks() {
+    let mut writer = SnapshotWriter::new(out, &header)?;
+    for (number, chunk) in view.chunks() {
         match chunk {
-            StoredChunk::Array(positions) => {
-                sink.put(&(number << 16 | positions.len() as u64).to_le_bytes())?;
+            ChunkView::Array(positions) => {
+                writer.put(&(number << 16 | positions.len() as u64).to_le_bytes())?;
                 for position in positions {
-                    sink.put(&position.to_le_bytes())?;
+                    writer.put(&position.to_le_bytes())?;
                 }
             }
-            StoredChunk::Page(words) => {
-                sink.put(&(number << 16).to_le_bytes())?;
+            ChunkView::Page(words) => {
+                writer.put(&(number << 16).to_le_bytes())?;
                 for word in *words {
-                    sink.put(&word.to_le_bytes())?;
+                    writer.put(&word.to_le_bytes())?;
                 }
             }
         }
     }
-    sink.finish()
+    writer.finish()
 }
 
 pub(super) fn read<R: Read>(
     chunks: u64,
-    foreign_keys: bool,
+    non_integer_keys: bool,
     items: u64,
-    body: Body<R>,
+    body: BodyReader<R>,
 ) -> Result<Bitmap, Error> {
     let bytes = body.into_bytes()?;
-    // All of it is checked before the bitmap is made, which can take several times the memory.
+    // Validated before the bitmap is built, which can take several times the memory.
     let mut rules = ChunkRules::default();
     for_each_chunk(&bytes, chunks, |number, chunk| match chunk {
         Chunk::Array(positions) => rules.allow_array(number, positions),
@@ -65,17 +65,17 @@ pub(super) fn read<R: Read>(
         Chunk::Array(positions) => builder.push_array(number, positions),
         Chunk::Page(words) => builder.push_page(number, words),
     })?;
-    Ok(builder.finish(items, foreign_keys))
+    Ok(builder.finish(items, non_integer_keys))
 }
 
-/// The ids of a chunk in a body.
+/// The ids of one chunk.
 enum Chunk<'a> {
     Array(&'a [u16]),
     Page(&'a [u64; PAGE_WORDS]),
 }
 
-/// Hands the chunks of a body to `accept`, with their numbers, until it refuses one. There must be
-/// exactly `chunks` of them.
+/// Calls `accept` with the number and the ids of each chunk of a body, until it returns `false`,
+/// which is an error. There must be exactly `chunks` chunks.
 fn for_each_chunk(
     body: &[u8],
     chunks: u64,
@@ -85,7 +85,7 @@ fn for_each_chunk(
     let mut positions = Vec::new();
     for _ in 0..chunks {
         let Some((word, after)) = rest.split_first_chunk() else {
-            return invalid("body", "has fewer chunks than the header says");
+            return invalid("body", "has fewer chunks than the header states");
         };
         let word = u64::from_le_bytes(*word);
         let (number, count) = (word >> 16, usize::from(word as u16));
@@ -109,7 +109,7 @@ fn for_each_chunk(
         rest = after;
     }
     if !rest.is_empty() {
-        return invalid("body", "has more chunks than the header says");
+        return invalid("body", "has more chunks than the header states");
     }
     Ok(())
 }

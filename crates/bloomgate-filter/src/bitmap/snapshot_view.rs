@@ -1,19 +1,19 @@
-//! The chunks of a bitmap in the form that snapshots carry.
+//! The chunks of a bitmap as snapshots store them.
 
 use std::sync::Arc;
 
 use super::Bitmap;
-use super::base::{Base, Builder, Chunk, MAX_IN_ARRAY};
+use super::base::{Base, BaseBuilder, Chunk, MAX_IN_ARRAY};
 use super::directory::CHUNKS;
 pub(crate) use super::page::PAGE_WORDS;
 use super::page::{self, Page};
 
-/// The ids of a bitmap at one moment, for writing them out.
-pub(crate) struct Capture(Arc<Base>);
+/// A view of the ids of a bitmap, for writing a snapshot.
+pub(crate) struct SnapshotView(Arc<Base>);
 
-/// What the length of a stored bitmap follows from.
+/// The counts that determine the length of a stored bitmap.
 pub(crate) struct Counts {
-    /// Chunks, of either kind.
+    /// Chunks of both kinds.
     pub(crate) chunks: u64,
     /// Positions in the arrays of all chunks.
     pub(crate) in_arrays: u64,
@@ -22,58 +22,59 @@ pub(crate) struct Counts {
 }
 
 /// The ids of one chunk, which are `chunk << 16 | position`.
-pub(crate) enum StoredChunk<'a> {
+pub(crate) enum ChunkView<'a> {
     /// Positions, strictly ascending, 1 to 4096 of them.
     Array(&'a [u16]),
-    /// A bit for each position, the least significant of the first word for 0. More than 4096 are
-    /// set.
+    /// One bit per position; position 0 is the least significant bit of the first word. More than
+    /// 4096 bits are set.
     Page(Box<[u64; PAGE_WORDS]>),
 }
 
 impl Bitmap {
-    /// All ids that were in when the call began, and perhaps some that came later.
+    /// A view of all ids that were in the set when the call began, and possibly of later ones.
     ///
-    /// Merges the overlay as [`compact`](Bitmap::compact) does. Foreign keys are not among the ids:
-    /// see [`has_foreign_keys`](Bitmap::has_foreign_keys).
-    pub(crate) fn capture(&self) -> Capture {
-        let _turn = self.turn();
-        Capture(Arc::clone(self.publish_compacted().base()))
+    /// Merges the overlay as [`compact`](Bitmap::compact) does. Non-integer keys are not part of
+    /// the view: see [`has_non_integer_keys`](Bitmap::has_non_integer_keys).
+    pub(crate) fn snapshot_view(&self) -> SnapshotView {
+        let _lock = self.write_lock();
+        SnapshotView(Arc::clone(self.publish_compacted().base()))
     }
 }
 
-impl Capture {
-    /// How much there is of what. Stays as it is, whatever is inserted.
+impl SnapshotView {
+    /// The counts of the view. Later inserts don't change them.
     pub(crate) fn counts(&self) -> Counts {
         let (chunks, in_arrays, pages) = self.0.counts();
         Counts { chunks: chunks as u64, in_arrays: in_arrays as u64, pages: pages as u64 }
     }
 
-    /// Number and ids of each chunk, in strictly ascending order. Copies one page at a time.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = (u64, StoredChunk<'_>)> {
+    /// Number and ids of each chunk, in strictly ascending order of the numbers. Copies one page at
+    /// a time.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = (u64, ChunkView<'_>)> {
         self.0.chunks().map(|(number, chunk)| match chunk {
-            Chunk::Array(positions) => (number, StoredChunk::Array(positions)),
-            Chunk::Page(page) => (number, StoredChunk::Page(Box::new(page.words()))),
+            Chunk::Array(positions) => (number, ChunkView::Array(positions)),
+            Chunk::Page(page) => (number, ChunkView::Page(Box::new(page.words()))),
         })
     }
 }
 
-/// Tells which chunks can come one after the other in a [`Capture`].
+/// Validates the sequence of chunks of a stored bitmap.
 #[derive(Default)]
 pub(crate) struct ChunkRules {
     last: Option<u64>,
 }
 
 impl ChunkRules {
-    /// Whether an array can come next: `chunk` is below 2^48 and above the last one, and there are
-    /// 1 to 4096 positions, strictly ascending.
+    /// Whether an array is valid as the next chunk: `chunk` is below 2^48 and above the last one,
+    /// and there are 1 to 4096 strictly ascending positions.
     #[must_use]
     pub(crate) fn allow_array(&mut self, chunk: u64, positions: &[u16]) -> bool {
         let ascending = positions.windows(2).all(|pair| pair[0] < pair[1]);
         (1..=MAX_IN_ARRAY).contains(&positions.len()) && ascending && self.allow(chunk)
     }
 
-    /// Whether a page can come next: `chunk` is below 2^48 and above the last one, and more than
-    /// 4096 bits are set.
+    /// Whether a page is valid as the next chunk: `chunk` is below 2^48 and above the last one, and
+    /// more than 4096 bits are set.
     #[must_use]
     pub(crate) fn allow_page(&mut self, chunk: u64, words: &[u64; PAGE_WORDS]) -> bool {
         page::count(words) > MAX_IN_ARRAY as u64 && self.allow(chunk)
@@ -88,19 +89,18 @@ impl ChunkRules {
     }
 }
 
-/// Makes a bitmap of chunks that are given in strictly ascending order.
+/// Builds a bitmap from chunks in strictly ascending order.
 ///
-/// Whatever a chunk holds it is safe to push: what could not have come from a
-/// [`Capture`] is refused.
+/// Arbitrary input is safe: a chunk that can't come from a [`SnapshotView`] is refused.
 #[derive(Default)]
 pub(crate) struct BitmapBuilder {
-    base: Builder,
+    base: BaseBuilder,
     rules: ChunkRules,
     ids: u64,
 }
 
 impl BitmapBuilder {
-    /// Adds an array. `false`, and nothing added, if [`ChunkRules`] don't allow it.
+    /// Adds an array. `false`, without a change, if [`ChunkRules`] refuse it.
     #[must_use]
     pub(crate) fn push_array(&mut self, chunk: u64, positions: &[u16]) -> bool {
         let allowed = self.rules.allow_array(chunk, positions);
@@ -111,7 +111,7 @@ impl BitmapBuilder {
         allowed
     }
 
-    /// Adds a page. `false`, and nothing added, if [`ChunkRules`] don't allow it.
+    /// Adds a page. `false`, without a change, if [`ChunkRules`] refuse it.
     #[must_use]
     pub(crate) fn push_page(&mut self, chunk: u64, words: &[u64; PAGE_WORDS]) -> bool {
         let allowed = self.rules.allow_page(chunk, words);
@@ -122,9 +122,9 @@ impl BitmapBuilder {
         allowed
     }
 
-    /// The bitmap, after `inserts` inserts or as many as there are ids, if that is more. `foreign`
-    /// tells whether keys that are no integers were in the set.
-    pub(crate) fn finish(self, inserts: u64, foreign: bool) -> Bitmap {
-        Bitmap::of(self.base.finish(), self.ids, inserts.max(self.ids), foreign)
+    /// The bitmap, with a count of `inserts` inserts or of the number of ids, whichever is more.
+    /// `non_integer_keys`: whether the set had non-integer keys.
+    pub(crate) fn finish(self, inserts: u64, non_integer_keys: bool) -> Bitmap {
+        Bitmap::from_base(self.base.finish(), self.ids, inserts.max(self.ids), non_integer_keys)
     }
 }

@@ -1,4 +1,4 @@
-//! A small set of each kind.
+//! Small sets of every family, and their snapshots.
 
 use bloomgate_filter::snapshot::{self, Loaded};
 use bloomgate_filter::{
@@ -6,7 +6,7 @@ use bloomgate_filter::{
     FalsePositiveRate, HashAlgorithm, KeyedHasher, Membership, Secret,
 };
 
-/// What each small set holds so many keys of.
+/// The number of keys of each set.
 pub(crate) const KEYS: u64 = 100;
 
 /// The bytes of the master secret.
@@ -21,17 +21,17 @@ pub(crate) fn hasher(hash: HashAlgorithm) -> KeyedHasher {
 }
 
 pub(crate) fn bloom(hash: HashAlgorithm) -> BloomFilter {
-    let plan = BloomParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
-    filled(BloomFilter::new(plan, hasher(hash)).unwrap())
+    let params = BloomParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
+    filled(BloomFilter::new(params, hasher(hash)).unwrap())
 }
 
-/// 959 bits, so that the last word has a spare one.
+/// 959 bits, so that the last word has a spare bit.
 pub(crate) fn classic(hash: HashAlgorithm) -> ClassicBloom {
-    let plan = ClassicParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
-    filled(ClassicBloom::new(plan, hasher(hash)).unwrap())
+    let params = ClassicParams::new(KEYS, FalsePositiveRate::new(0.01).unwrap()).unwrap();
+    filled(ClassicBloom::new(params, hasher(hash)).unwrap())
 }
 
-/// Two arrays and a page. Some ids were inserted twice.
+/// Two arrays and a page. Some ids are inserted twice.
 pub(crate) fn bitmap() -> Bitmap {
     let bitmap = filled(Bitmap::new());
     (1 << 40..(1 << 40) + 5000_u64).for_each(|id| _ = bitmap.insert_id(id));
@@ -60,7 +60,7 @@ pub(crate) fn write(set: &impl snapshot::Persist) -> Vec<u8> {
     bytes
 }
 
-/// A snapshot of each kind: its name, and its bytes.
+/// A snapshot of every family and hash algorithm: its name and its bytes.
 pub(crate) fn snapshots() -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for hash in HashAlgorithm::ALL {
@@ -76,7 +76,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Loaded, Error> {
     snapshot::read(bytes, bytes.len() as u64, Some(&secret()))
 }
 
-/// What reading the bytes fails with.
+/// The error of reading `bytes`.
 pub(crate) fn error_of(bytes: &[u8]) -> Error {
     read(bytes).map(|loaded| loaded.header).unwrap_err()
 }
