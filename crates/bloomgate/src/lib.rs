@@ -71,11 +71,14 @@ pub use answer::{Answer, OpenReason, Tier, Verdict};
 pub use bloomgate_filter::{HashAlgorithm, Secret};
 pub use clock::Clock;
 pub use error::{
-    AdmitError, BackplaneError, BoxError, Error, SourceError, StoreError, StoreErrorKind,
-    WriteError, WriteFailure,
+    AdmitError, BackplaneError, BoxError, ConfigError, CreateError, EndError, InvalidateError,
+    Known, ReadError, RebuildError, SourceError, StoreError, StoreErrorKind, Unknown, WriteError,
+    WriteFailure,
 };
 pub use gate::Gate;
-pub use guard::{Admit, Admitted, Guard, GuardBuilder, OnStoreFailure, Value};
+pub use guard::{
+    Admit, Admitted, GateOnly, Guard, GuardBuilder, OnStoreFailure, Value, WriteHandle,
+};
 #[cfg(feature = "axum")]
 pub use http_guard::{GuardLayer, Guarded, path_param};
 pub use key::{Key, ParseKey};

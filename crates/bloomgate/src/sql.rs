@@ -1,6 +1,6 @@
 //! Quoting of SQL names, the one place where SQL is put together from text.
 
-use crate::error::Error;
+use crate::error::ConfigError;
 
 /// A table's or a column's name, checked and quoted for PostgreSQL and SQLite.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,14 +8,14 @@ pub(crate) struct Quoted(String);
 
 impl Quoted {
     /// Quotes a table's name; `schema.table` is two names.
-    pub(crate) fn table(name: &str) -> Result<Self, Error> {
-        let parts: Result<Vec<String>, Error> =
+    pub(crate) fn table(name: &str) -> Result<Self, ConfigError> {
+        let parts: Result<Vec<String>, ConfigError> =
             name.split('.').map(|part| quote("table", part)).collect();
         parts.map(|parts| Self(parts.join(".")))
     }
 
     /// Quotes a column's name.
-    pub(crate) fn column(name: &str) -> Result<Self, Error> {
+    pub(crate) fn column(name: &str) -> Result<Self, ConfigError> {
         quote("column", name).map(Self)
     }
 }
@@ -26,10 +26,10 @@ impl std::fmt::Display for Quoted {
     }
 }
 
-fn quote(field: &'static str, name: &str) -> Result<String, Error> {
+fn quote(field: &'static str, name: &str) -> Result<String, ConfigError> {
     if name.is_empty() || name.contains('\0') {
         let problem = format!("{name:?} can't be a name");
-        return Err(Error::config(field, problem, "give a name that isn't empty and holds no NUL"));
+        return Err(ConfigError::setting(field, problem, "give a name that isn't empty and holds no NUL"));
     }
     Ok(format!("\"{}\"", name.replace('"', "\"\"")))
 }

@@ -8,4 +8,4 @@ mod alone;
 mod peer_watch;
 
 pub use alone::Alone;
-pub(crate) use peer_watch::PeerWatch;
+pub(crate) use peer_watch::{PeerWatch, PeerWatchSettings};

@@ -202,14 +202,14 @@ impl Heartbeat {
         let joining = self.writes_from.borrow().is_none();
         let mut seen = HashMap::with_capacity(peers.len());
         for peer in peers {
-            let first = self.first_seen.get(&peer.member).copied();
+            let first = self.first_seen.get(&peer.instance).copied();
             // One that turns up later is live; one that was there before us shows it by its
             // heartbeats, which go on.
             let live = first.map_or(!joining, |first| peer.heartbeats > first);
             if live {
                 self.last_live_peer = Some(now);
             }
-            seen.insert(peer.member.clone(), first.unwrap_or(peer.heartbeats));
+            seen.insert(peer.instance.clone(), first.unwrap_or(peer.heartbeats));
         }
         self.first_seen = seen;
         let window_is_open = self

@@ -1,14 +1,18 @@
-//! The gate's rules of its own: A1 and A2 of the protocol, the certificate, and what is in doubt.
+//! Rules A1 and A2 of the protocol, the certificate, and the reasons for an open gate.
 
 use std::collections::HashSet;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 use bloomgate_filter::{BloomParams, HashAlgorithm};
 
 use super::*;
+use crate::clock::{ManualTime, Moment};
+use crate::ports::WriteId;
 
+const IN_SYNC: LinkState = LinkState::InSync { until: Moment::NEVER };
 const NOT_ALONE: LinkState = LinkState::OutOfSync(OpenReason::NotAlone);
 
 fn key(id: i64) -> KeyBytes {
@@ -22,13 +26,25 @@ fn spec() -> GenerationSpec {
 
 fn gate_of(forced_open: bool) -> Arc<LiveGate> {
     let secret = Secret::generate().unwrap();
-    Arc::new(LiveGate::new(secret, forced_open, OpenWrites::new(100)))
+    Arc::new(LiveGate::new(secret, forced_open, 100, Clock::system()))
+}
+
+/// A write of the key that never lapses.
+fn write(id: i64, admits: bool) -> PeerWrite {
+    PeerWrite::new(key(id), WriteId::fresh(), admits, Moment::NEVER)
+}
+
+/// Begins a write that may make the key.
+fn admit(gate: &LiveGate, id: i64) -> WriteId {
+    let write = write(id, true);
+    gate.begin(&write).unwrap();
+    write.write
 }
 
 /// A gate in step with everyone, and a generation that is being filled.
 fn building() -> (Arc<LiveGate>, Building) {
     let gate = gate_of(false);
-    gate.set_link_state(LinkState::InSync);
+    gate.set_link(IN_SYNC);
     let building = gate.start_generation(spec()).unwrap();
     (gate, building)
 }
@@ -48,7 +64,7 @@ fn holds(building: &Building, id: i64) -> bool {
 fn a_closed_gate_refuses_what_was_never_admitted_and_passes_what_was() {
     let gate = closed();
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
-    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
+    admit(&gate, 1);
     assert_eq!(gate.check(&1_i64), Verdict::Maybe);
     assert_eq!(gate.check(&2_i64), Verdict::Absent);
 }
@@ -56,7 +72,7 @@ fn a_closed_gate_refuses_what_was_never_admitted_and_passes_what_was() {
 #[test]
 fn an_update_opens_its_key_and_admits_nothing() {
     let gate = closed();
-    gate.begin_existing(&key(1), WriteId::fresh()).unwrap();
+    gate.begin(&write(1, false)).unwrap();
     assert!(gate.open_writes().is_open(&key(1)));
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
     assert!(!holds(&gate.start_generation(spec()).unwrap(), 1));
@@ -66,7 +82,7 @@ fn an_update_opens_its_key_and_admits_nothing() {
 #[test]
 fn case_36_a_new_generation_holds_the_writes_that_were_open_before_it() {
     let gate = closed();
-    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
+    admit(&gate, 1);
     let building = gate.start_generation(spec()).unwrap();
     assert!(holds(&building, 1));
     building.activate().unwrap();
@@ -78,7 +94,7 @@ fn case_36_a_new_generation_holds_the_writes_that_were_open_before_it() {
 fn case_36_a_begin_during_the_scan_admits_to_both_generations() {
     let gate = closed();
     let building = gate.start_generation(spec()).unwrap();
-    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
+    admit(&gate, 1);
     gate.open_writes().for_each_admitted(|_| {});
     assert_eq!(gate.check(&1_i64), Verdict::Maybe, "not in the generation in service");
     assert!(holds(&building, 1), "not in the one being filled");
@@ -88,9 +104,8 @@ fn case_36_a_begin_during_the_scan_admits_to_both_generations() {
 #[test]
 fn case_36_a_second_write_that_ends_leaves_the_first_one_to_the_next_generation() {
     let gate = closed();
-    let second = WriteId::fresh();
-    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
-    gate.begin_admitting(&key(1), second).unwrap();
+    admit(&gate, 1);
+    let second = admit(&gate, 1);
     gate.open_writes().leave(&key(1), second);
     assert!(holds(&gate.start_generation(spec()).unwrap(), 1));
 }
@@ -98,8 +113,8 @@ fn case_36_a_second_write_that_ends_leaves_the_first_one_to_the_next_generation(
 #[test]
 fn case_36_an_update_beside_a_write_does_not_hide_it_from_the_next_generation() {
     let gate = closed();
-    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
-    gate.begin_existing(&key(1), WriteId::fresh()).unwrap();
+    admit(&gate, 1);
+    gate.begin(&write(1, false)).unwrap();
     assert!(holds(&gate.start_generation(spec()).unwrap(), 1));
 }
 
@@ -109,7 +124,7 @@ fn while_the_open_set_is_locked<T: Send>(
     meanwhile: impl FnOnce(),
     then: impl FnOnce() -> T + Send,
 ) -> T {
-    gate.begin_admitting(&key(-1), WriteId::fresh()).unwrap();
+    admit(gate, -1);
     let (is_held, go) = (AtomicBool::new(false), AtomicBool::new(false));
     let wait_for = |flag: &AtomicBool| {
         while !flag.load(Ordering::SeqCst) {
@@ -147,7 +162,7 @@ fn case_36_a_new_generation_subscribes_before_it_copies_the_open_set() {
                 building = Some(threads.spawn(|| gate.start_generation(spec()).unwrap()));
                 // One that waits for the open set first would never be seen here.
                 for _ in 0..200_000 {
-                    subscribed = gate.snapshot().2.is_some();
+                    subscribed = gate.snapshot().building.is_some();
                     if subscribed {
                         break;
                     }
@@ -176,7 +191,7 @@ fn case_36_a_begin_looks_for_generations_after_it_has_entered_the_open_set() {
                 || {
                     beginning = Some(threads.spawn(|| {
                         about_to.wait();
-                        gate.begin_admitting(&key(round), WriteId::fresh()).unwrap();
+                        admit(&gate, round);
                     }));
                     about_to.wait();
                     // Long enough for it to come to the lock, on a machine that isn't busy.
@@ -197,18 +212,18 @@ fn case_36_a_begin_that_races_with_a_new_generation_is_in_it() {
     let gate = closed();
     for round in 0..2_000_i64 {
         let barrier = Barrier::new(2);
-        let write = WriteId::fresh();
+        let write = write(round, true);
         let building = thread::scope(|threads| {
             let building = threads.spawn(|| {
                 barrier.wait();
                 gate.start_generation(spec()).unwrap()
             });
             barrier.wait();
-            gate.begin_admitting(&key(round), write).unwrap();
+            gate.begin(&write).unwrap();
             building.join().unwrap()
         });
         assert!(holds(&building, round), "round {round}");
-        gate.open_writes().leave(&key(round), write);
+        gate.open_writes().leave(&key(round), write.write);
     }
 }
 
@@ -216,7 +231,7 @@ fn case_36_a_begin_that_races_with_a_new_generation_is_in_it() {
 #[test]
 fn case_36_the_swap_is_one_step() {
     let gate = closed();
-    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
+    admit(&gate, 1);
     let done = AtomicBool::new(false);
     thread::scope(|threads| {
         let checking = threads.spawn(|| {
@@ -256,9 +271,9 @@ fn each_generation_hashes_under_a_key_of_its_own() {
 #[test]
 fn case_35_a_generation_that_is_dropped_is_as_if_it_had_never_been() {
     let (gate, building) = building();
-    assert!(gate.snapshot().2.is_some());
+    assert!(gate.snapshot().building.is_some());
     drop(building);
-    assert!(gate.snapshot().2.is_none());
+    assert!(gate.snapshot().building.is_none());
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Warming));
     assert!(!gate.was_complete() && !gate.is_certified());
 }
@@ -269,7 +284,7 @@ fn case_35_a_dropped_rebuild_leaves_the_generation_in_service() {
     let first = gate.start_generation(spec()).unwrap();
     let second = gate.start_generation(spec()).unwrap();
     drop(first);
-    assert!(gate.snapshot().2.is_some(), "an older one took its successor off the view");
+    assert!(gate.snapshot().building.is_some(), "an older one took its successor off the view");
     drop(second);
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
     assert!(gate.is_certified());
@@ -280,20 +295,18 @@ fn before_anything_is_known_the_gate_is_warming() {
     let gate = gate_of(false);
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Warming));
     assert_eq!(gate.known(&key(1)), Known::Unknown);
-    gate.set_link_state(LinkState::InSync);
+    gate.set_link(IN_SYNC);
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Warming));
-    gate.set_link_state(NOT_ALONE);
+    gate.set_link(NOT_ALONE);
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::NotAlone));
 }
 
-// Promise P2: a loss voids the certificate for good.
+// Promise P2: admissions may have been missed.
 #[test]
-fn a_break_in_the_standing_needs_a_generation_begun_after_it() {
+fn after_a_void_only_a_generation_begun_since_refuses() {
     let gate = closed();
     let begun_before = gate.start_generation(spec()).unwrap();
-    gate.set_link_state(NOT_ALONE);
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::NotAlone));
-    gate.set_link_state(LinkState::InSync);
+    gate.void();
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Rebuilding));
     assert!(!gate.is_certified() && gate.was_complete());
     assert_eq!(begun_before.activate(), Err(OpenReason::Rebuilding));
@@ -303,28 +316,95 @@ fn a_break_in_the_standing_needs_a_generation_begun_after_it() {
 }
 
 #[test]
-fn a_generation_is_not_put_in_service_while_in_doubt() {
-    let (gate, building) = building();
-    gate.set_link_state(NOT_ALONE);
-    assert_eq!(building.activate(), Err(OpenReason::NotAlone));
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::NotAlone));
-    assert!(!gate.was_complete());
+fn a_link_that_is_lost_and_found_needs_no_new_generation() {
+    let gate = closed();
+    let begun_before = gate.start_generation(spec()).unwrap();
+    gate.set_link(LinkState::OutOfSync(OpenReason::LinkLost));
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::LinkLost));
+    assert!(gate.is_certified());
+    // What the others began meanwhile is delivered before the link is in sync again.
+    admit(&gate, 1);
+    gate.set_link(IN_SYNC);
+    assert_eq!(gate.check(&1_i64), Verdict::Maybe);
+    assert_eq!(gate.check(&2_i64), Verdict::Absent);
+    begun_before.activate().unwrap();
+    assert_eq!(gate.check(&1_i64), Verdict::Maybe);
 }
 
-// Every change of the standing keeps what the view holds, and the same standing changes nothing.
+/// A closed gate whose lease ends three seconds after the start of the clock.
+fn leased() -> (Arc<LiveGate>, Clock, ManualTime) {
+    let (clock, time) = Clock::manual();
+    let secret = Secret::generate().unwrap();
+    let gate = Arc::new(LiveGate::new(secret, false, 100, clock.clone()));
+    let until = clock.now() + Duration::from_secs(3);
+    gate.set_link(LinkState::InSync { until });
+    gate.start_generation(spec()).unwrap().activate().unwrap();
+    (gate, clock, time)
+}
+
+// Rule C20: no task runs in between.
 #[test]
-fn the_standing_touches_no_generation() {
+fn a_lease_that_has_ended_opens_the_gate_by_the_clock_alone() {
+    let (gate, clock, time) = leased();
+    admit(&gate, 1);
+    assert_eq!(gate.check(&2_i64), Verdict::Absent);
+    assert!(gate.spares_local_cache());
+    time.advance(Duration::from_secs(3));
+    assert_eq!(gate.check(&2_i64), Verdict::Unknown(OpenReason::LeaseEnded));
+    assert_eq!(gate.open_reason(), Some(OpenReason::LeaseEnded));
+    assert!(!gate.spares_local_cache());
+    gate.set_link(LinkState::InSync { until: clock.now() + Duration::from_secs(3) });
+    assert_eq!(gate.check(&2_i64), Verdict::Absent);
+    assert!(gate.spares_local_cache());
+}
+
+// A thread may hold the view of before a void for as long as it is preempted.
+#[test]
+fn a_void_ends_the_lease_of_every_view_before_it() {
+    let (gate, clock, _time) = leased();
+    let before = gate.view.load_full();
+    gate.void();
+    gate.set_link(LinkState::InSync { until: clock.now() + Duration::from_secs(3) });
+    assert!(before.lease_end.has_passed(&clock));
+    gate.start_generation(spec()).unwrap().activate().unwrap();
+    assert_eq!(gate.check(&2_i64), Verdict::Absent);
+}
+
+#[test]
+fn only_reasons_that_say_nothing_of_other_instances_spare_the_local_cache() {
+    let gate = gate_of(true);
+    assert!(!gate.spares_local_cache(), "before the link is up");
+    gate.set_link(IN_SYNC);
+    assert!(gate.spares_local_cache(), "forced open, warming");
+    gate.set_link(LinkState::OutOfSync(OpenReason::LinkLost));
+    assert_eq!(gate.open_reason(), Some(OpenReason::Forced));
+    assert!(!gate.spares_local_cache(), "the loss hides behind another reason");
+    gate.set_link(IN_SYNC);
+    gate.void();
+    gate.shut_down();
+    assert_eq!(gate.open_reason(), Some(OpenReason::ShuttingDown));
+    assert!(gate.spares_local_cache());
+}
+
+#[test]
+fn a_guard_that_shuts_down_refuses_nothing() {
+    let gate = closed();
+    gate.shut_down();
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::ShuttingDown));
+}
+
+// Every change of the link keeps what the view holds.
+#[test]
+fn the_link_touches_no_generation() {
     let gate = closed();
     let building = gate.start_generation(spec()).unwrap();
-    gate.set_link_state(LinkState::InSync);
-    assert!(gate.is_certified());
-    gate.set_link_state(NOT_ALONE);
-    gate.set_link_state(LinkState::OutOfSync(OpenReason::Joining));
+    gate.set_link(NOT_ALONE);
+    gate.set_link(LinkState::OutOfSync(OpenReason::Joining));
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Joining));
-    let (_, serving, being_built) = gate.snapshot();
-    assert_eq!((serving.unwrap().number(), being_built.unwrap().number()), (1, 2));
+    let now = gate.snapshot();
+    assert_eq!((now.serving.unwrap().number(), now.building.unwrap().number()), (1, 2));
     // Begins reach both all the time.
-    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
+    admit(&gate, 1);
     assert_eq!(gate.known(&key(1)), Known::Maybe);
     assert_eq!(gate.known(&key(2)), Known::No);
     assert!(holds(&building, 1));
@@ -333,7 +413,7 @@ fn the_standing_touches_no_generation() {
 #[test]
 fn a_gate_that_is_forced_open_stays_open() {
     let gate = gate_of(true);
-    gate.set_link_state(LinkState::InSync);
+    gate.set_link(IN_SYNC);
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Forced));
     gate.start_generation(spec()).unwrap().activate().unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Forced));
@@ -343,10 +423,10 @@ fn a_gate_that_is_forced_open_stays_open() {
 fn a_write_too_many_is_refused_and_admits_nothing() {
     let gate = closed();
     for id in 0..100 {
-        gate.begin_admitting(&key(id), WriteId::fresh()).unwrap();
+        admit(&gate, id);
     }
-    assert_eq!(gate.begin_admitting(&key(500), WriteId::fresh()).unwrap_err().limit, 100);
-    assert_eq!(gate.begin_existing(&key(1), WriteId::fresh()).unwrap_err().limit, 100);
+    assert_eq!(gate.begin(&write(500, true)).unwrap_err().limit, 100);
+    assert_eq!(gate.begin(&write(1, false)).unwrap_err().limit, 100);
     assert_eq!(gate.check(&500_i64), Verdict::Absent);
     assert!(!gate.open_writes().is_open(&key(500)));
 }
@@ -354,10 +434,8 @@ fn a_write_too_many_is_refused_and_admits_nothing() {
 // Case C01, for the gate alone.
 #[test]
 fn case_01_a_gate_for_no_rows_is_sized_for_some() {
-    let capacity = config::Capacity::Counted.for_rows(0);
-    assert_eq!(capacity, config::AT_LEAST);
-    assert_eq!(config::Capacity::Counted.for_rows(u64::MAX), u64::MAX);
-    assert_eq!(config::Capacity::Fixed(5).for_rows(1_000_000), 5);
+    assert_eq!(Capacity::for_rows(0), config::AT_LEAST);
+    assert_eq!(Capacity::for_rows(u64::MAX), u64::MAX);
 }
 
 #[test]
@@ -365,8 +443,8 @@ fn every_answer_of_a_gate_under_doubt_names_its_reason() {
     let doubts =
         [OpenReason::Joining, OpenReason::NotAlone, OpenReason::Rebuilding, OpenReason::Forced];
     let gate = closed();
-    for why in doubts {
-        gate.set_link_state(LinkState::OutOfSync(why));
-        assert_eq!(gate.check(&1_i64), Verdict::Unknown(why));
+    for reason in doubts {
+        gate.set_link(LinkState::OutOfSync(reason));
+        assert_eq!(gate.check(&1_i64), Verdict::Unknown(reason));
     }
 }

@@ -218,7 +218,7 @@ impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
         E: WriteFailure + Send + 'static,
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
-        write::write(&self.0, KeyBytes::of(&key), write::Kind::Admitting, run).await
+        write::write(&self.0, KeyBytes::of(&key), Kind::Admitting, run).await
     }
 
     /// Changes a row that must exist already. Like [`write`](Self::write), but admits nothing to
@@ -235,7 +235,7 @@ impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
         if self.0.check(&key) == Verdict::Absent {
             return Err(WriteError::Absent);
         }
-        write::write(&self.0, KeyBytes::of(&key), write::Kind::Existing, run).await
+        write::write(&self.0, KeyBytes::of(&key), Kind::Existing, run).await
     }
 
     /// Deletes a row. The same as [`update`](Self::update): the id stays in the gate until the

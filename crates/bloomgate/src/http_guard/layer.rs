@@ -8,7 +8,7 @@ use tower::Layer;
 
 use super::reply::{self, NotFound, OnError};
 use super::service::GuardService;
-use crate::error::Error;
+use crate::error::ReadError;
 use crate::guard::{Guard, Value};
 use crate::key::Key;
 
@@ -79,9 +79,9 @@ impl<K, V, X> GuardLayer<K, V, X> {
     }
 
     /// The reply when the guard could not answer (reading mode). Default: 503 with `Retry-After: 1`
-    /// for what may pass (see [`Error::is_temporary`]), otherwise 500.
+    /// for what may pass (see [`ReadError::is_temporary`]), otherwise 500.
     #[must_use]
-    pub fn on_error(mut self, reply: impl Fn(&Error) -> Response + Send + Sync + 'static) -> Self {
+    pub fn on_error(mut self, reply: impl Fn(&ReadError) -> Response + Send + Sync + 'static) -> Self {
         self.on_error = Arc::new(reply);
         self
     }

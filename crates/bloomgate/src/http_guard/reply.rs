@@ -9,12 +9,12 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use serde::{Serialize, Serializer};
 
-use crate::error::Error;
+use crate::error::ReadError;
 
 /// Makes the not-found reply.
 pub(super) type NotFound = Arc<dyn Fn() -> Response + Send + Sync>;
 /// Makes the reply to a guard that could not answer.
-pub(super) type OnError = Arc<dyn Fn(&Error) -> Response + Send + Sync>;
+pub(super) type OnError = Arc<dyn Fn(&ReadError) -> Response + Send + Sync>;
 
 /// The row that a reading layer has found, for the route's handler.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ pub(super) fn plain_not_found() -> Response {
 }
 
 /// The default error reply: 503 with `Retry-After` for what may pass, otherwise 500; no details.
-pub(super) fn plain_error(error: &Error) -> Response {
+pub(super) fn plain_error(error: &ReadError) -> Response {
     if error.is_temporary() {
         let retry = (header::RETRY_AFTER, HeaderValue::from_static("1"));
         (StatusCode::SERVICE_UNAVAILABLE, [retry]).into_response()

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Share;
 use crate::clock::Clock;
-use crate::error::Error;
+use crate::error::ReadError;
 
 /// The bulkhead's limits; all at least 1.
 #[derive(Clone, Copy, Debug)]
@@ -52,10 +52,10 @@ impl Bulkhead {
     }
 
     /// Waits for a permit, first come, first served within a share.
-    pub(crate) async fn enter(&self, share: Share) -> Result<Permit, Error> {
+    pub(crate) async fn enter(&self, share: Share) -> Result<Permit, ReadError> {
         let _waiting = Waiting::count(&self.waiting);
         if self.waiting.load(Ordering::Relaxed) > self.limits.waiters {
-            return Err(Error::Shed { waited: Duration::ZERO });
+            return Err(ReadError::Shed { waited: Duration::ZERO });
         }
         let entering = async {
             // The share first: an unseen id that waits must not hold a permit meanwhile.
@@ -69,7 +69,7 @@ impl Bulkhead {
         match self.clock.timeout(self.limits.queue, entering).await {
             Ok(Some(permit)) => Ok(permit),
             // The semaphores are never closed, so `None` doesn't happen; shedding is safe anyway.
-            Ok(None) | Err(_) => Err(Error::Shed { waited: self.limits.queue }),
+            Ok(None) | Err(_) => Err(ReadError::Shed { waited: self.limits.queue }),
         }
     }
 }

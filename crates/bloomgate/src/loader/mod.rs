@@ -19,7 +19,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use crate::clock::Clock;
-use crate::error::{BoxError, Error};
+use crate::error::{BoxError, ReadError};
 use crate::ports::Loader;
 use crate::telemetry::{LoaderCounts, LogLimiter};
 
@@ -64,6 +64,8 @@ pub(crate) struct LimitedLoader<K, V> {
     clock: Clock,
     counts: Arc<LoaderCounts>,
     log_limiter: LogLimiter,
+    /// The guard's name, for its log lines.
+    name: Arc<str>,
 }
 
 impl<K, V> std::fmt::Debug for LimitedLoader<K, V> {
@@ -79,9 +81,10 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
         timeout: Duration,
         clock: Clock,
         counts: Arc<LoaderCounts>,
+        name: Arc<str>,
     ) -> Self {
         let log_limiter = LogLimiter::new(clock.clone());
-        Self { loader, bulkhead, timeout, clock, counts, log_limiter }
+        Self { loader, bulkhead, timeout, clock, counts, log_limiter, name }
     }
 
     /// One load: waits for a permit, calls `starting`, asks. A panic of the loader is an error.
@@ -90,7 +93,7 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
         key: &K,
         share: Share,
         starting: impl FnOnce(),
-    ) -> Result<Option<V>, Error> {
+    ) -> Result<Option<V>, ReadError> {
         let _permit = match self.bulkhead.enter(share).await {
             Ok(permit) => permit,
             Err(shed) => {
@@ -115,19 +118,19 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
                 self.counts.errors.add();
                 self.log_limiter.say(|failures| {
                     let error = &*error as &dyn std::error::Error;
-                    tracing::warn!(error, failures, "loads fail");
+                    tracing::warn!(guard = &*self.name, error, failures, "loads fail");
                 });
-                Err(Error::load(error))
+                Err(ReadError::load(error))
             }
             Ok(Err(_panic)) => {
                 self.counts.errors.add();
                 self.counts.panics.add();
-                tracing::error!("a loader panicked");
-                Err(Error::LoadPanicked)
+                tracing::error!(guard = &*self.name, "a loader panicked");
+                Err(ReadError::LoadPanicked)
             }
             Err(_elapsed) => {
                 self.counts.timeouts.add();
-                Err(Error::LoadTimedOut { after: self.timeout })
+                Err(ReadError::LoadTimedOut { after: self.timeout })
             }
         }
     }

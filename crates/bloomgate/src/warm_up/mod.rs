@@ -36,11 +36,17 @@ const STALLED_AFTER: Duration = Duration::from_secs(30);
 /// How the warm-up is doing, for the status document and `/readyz`.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
+    /// The guard's name, for its log lines.
+    name: Arc<str>,
     keys: AtomicU64,
     last_error: Mutex<Option<String>>,
 }
 
 impl Progress {
+    pub(crate) fn new(name: Arc<str>) -> Self {
+        Self { name, ..Self::default() }
+    }
+
     /// Keys handed over by the present scan, with repetitions after a resume.
     pub(crate) fn keys(&self) -> u64 {
         self.keys.load(Ordering::Relaxed)
@@ -66,7 +72,7 @@ impl Progress {
             }
             source = below.source();
         }
-        tracing::warn!("{text}; trying again");
+        tracing::warn!(guard = &*self.name, "{text}; trying again");
         *self.last_error.lock() = Some(text);
     }
 }

@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 
-use crate::error::{Error, SourceError};
+use crate::error::{ConfigError, SourceError};
 use crate::key::Key;
 use crate::ports::{Cursor, Scan, ScanCompleted, ScanFrom};
 use crate::sql::Quoted;
@@ -23,7 +23,7 @@ impl Statements {
         column: &str,
         placeholder: &str,
         page: u32,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, ConfigError> {
         let what = format!("{table}.{column}");
         let (table, column) = (Quoted::table(table)?, Quoted::column(column)?);
         // In full: SQLite takes a lone quoted name that is no column for a text, and a scan of a

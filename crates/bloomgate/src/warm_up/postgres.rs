@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, PgPool};
 
 use super::pages::{self, Statements};
 use crate::clock::Clock;
-use crate::error::{Error, SourceError};
+use crate::error::{ConfigError, SourceError};
 use crate::key::Key;
 use crate::ports::{Quiesced, Scan, ScanCompleted, ScanFrom, Source};
 
@@ -44,8 +44,8 @@ impl<K> PgTable<K> {
     /// primary: a replica may lack what was committed.
     ///
     /// # Errors
-    /// [`Error::Config`] if a name is empty or holds a NUL.
-    pub fn new(pool: PgPool, table: &str, column: &str) -> Result<Self, Error> {
+    /// [`ConfigError::Setting`] if a name is empty or holds a NUL.
+    pub fn new(pool: PgPool, table: &str, column: &str) -> Result<Self, ConfigError> {
         let sql = Statements::new(table, column, "$1", PAGE)?;
         Ok(Self { pool, sql, clock: Clock::system(), key: PhantomData })
     }

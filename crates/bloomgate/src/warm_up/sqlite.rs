@@ -8,7 +8,7 @@ use sqlx::sqlite::Sqlite;
 use sqlx::{AssertSqlSafe, SqlitePool};
 
 use super::pages::{self, Statements};
-use crate::error::{Error, SourceError};
+use crate::error::{ConfigError, SourceError};
 use crate::key::Key;
 use crate::ports::{Quiesced, Scan, ScanCompleted, ScanFrom, Source};
 
@@ -36,8 +36,8 @@ impl<K> SqliteTable<K> {
     /// The keys in `column` of `table`.
     ///
     /// # Errors
-    /// [`Error::Config`] if a name is empty or holds a NUL.
-    pub fn new(pool: SqlitePool, table: &str, column: &str) -> Result<Self, Error> {
+    /// [`ConfigError::Setting`] if a name is empty or holds a NUL.
+    pub fn new(pool: SqlitePool, table: &str, column: &str) -> Result<Self, ConfigError> {
         Ok(Self { pool, sql: Statements::new(table, column, "?1", PAGE)?, key: PhantomData })
     }
 }

@@ -1,42 +1,74 @@
-//! A backplane whose standing the test sets.
+//! A backplane whose link the test sets.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::failpoints::{At, Failpoints};
+use crate::answer::OpenReason;
+use crate::clock::Moment;
 use crate::error::BackplaneError;
-use crate::key::KeyBytes;
-use crate::ports::{Backplane, LinkState, WriteId};
+use crate::ports::{Backplane, LinkState, PeerEvents, PeerWrite};
 
-/// In step with everyone, unless told otherwise.
+/// In sync for ever.
+pub(super) const IN_SYNC: LinkState = LinkState::InSync { until: Moment::NEVER };
+
+/// In sync with every other instance, unless the test says otherwise.
 #[derive(Clone, Debug)]
 pub(super) struct FakeBackplane {
-    standing: watch::Sender<LinkState>,
+    events: Arc<Mutex<Option<Arc<dyn PeerEvents>>>>,
     failpoints: Failpoints,
     refuses: Arc<Mutex<bool>>,
+    /// Ends that fail before one succeeds, and how often End was asked for.
+    ends: Arc<Mutex<(u32, u32)>>,
     left: Arc<Mutex<bool>>,
 }
 
 impl FakeBackplane {
     pub(super) fn new(failpoints: Failpoints) -> Self {
         Self {
-            standing: watch::Sender::new(LinkState::InSync),
+            events: Arc::default(),
             failpoints,
             refuses: Arc::default(),
+            ends: Arc::default(),
             left: Arc::default(),
         }
     }
 
-    pub(super) fn set(&self, standing: LinkState) {
-        self.standing.send_replace(standing);
+    /// The guard's side, as a backplane has it.
+    pub(super) fn events(&self) -> Arc<dyn PeerEvents> {
+        Arc::clone(self.events.lock().as_ref().expect("no guard is attached"))
     }
 
-    /// Whether announcements fail.
+    pub(super) fn set_link(&self, state: LinkState) {
+        self.events().set_link(state);
+    }
+
+    /// Another instance turns up, without a backplane.
+    pub(super) fn peer_came(&self) {
+        self.set_link(LinkState::OutOfSync(OpenReason::NotAlone));
+    }
+
+    /// It is gone; nothing of what it did was delivered.
+    pub(super) fn peer_left(&self) {
+        self.events().void(OpenReason::NotAlone);
+        self.set_link(IN_SYNC);
+    }
+
+    /// Whether Begins fail.
     pub(super) fn refuse(&self, refuses: bool) {
         *self.refuses.lock() = refuses;
+    }
+
+    /// Lets so many Ends fail.
+    pub(super) fn fail_ends(&self, failures: u32) {
+        self.ends.lock().0 = failures;
+    }
+
+    /// How often End was asked for.
+    pub(super) fn ends(&self) -> u32 {
+        self.ends.lock().1
     }
 
     pub(super) fn has_left(&self) -> bool {
@@ -45,8 +77,10 @@ impl FakeBackplane {
 }
 
 impl Backplane for FakeBackplane {
-    fn link_state(&self) -> watch::Receiver<LinkState> {
-        self.standing.subscribe()
+    fn attach(&self, events: Arc<dyn PeerEvents>) -> Result<(), BackplaneError> {
+        events.set_link(IN_SYNC);
+        *self.events.lock() = Some(events);
+        Ok(())
     }
 
     fn ready_for_writes(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
@@ -56,11 +90,7 @@ impl Backplane for FakeBackplane {
         })
     }
 
-    fn begin_write<'a>(
-        &'a self,
-        _key: &'a KeyBytes,
-        _write: WriteId,
-    ) -> BoxFuture<'a, Result<(), BackplaneError>> {
+    fn begin_write<'a>(&'a self, _: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>> {
         Box::pin(async move {
             self.failpoints.pass(At::Backplane).await;
             if *self.refuses.lock() {
@@ -70,8 +100,20 @@ impl Backplane for FakeBackplane {
         })
     }
 
-    fn end_write<'a>(&'a self, _key: &'a KeyBytes, _write: WriteId) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
+    fn end_write<'a>(&'a self, _: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>> {
+        Box::pin(async move {
+            let mut ends = self.ends.lock();
+            ends.1 += 1;
+            if ends.0 > 0 {
+                ends.0 -= 1;
+                return Err(BackplaneError("the test says so".into()));
+            }
+            Ok(())
+        })
+    }
+
+    fn invalidate_all(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn leave(&self) -> BoxFuture<'_, ()> {
