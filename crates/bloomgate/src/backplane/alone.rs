@@ -29,7 +29,7 @@ use crate::answer::OpenReason;
 use crate::clock::{Clock, Moment};
 use crate::error::BackplaneError;
 use crate::key::KeyBytes;
-use crate::ports::{Backplane, InstanceId, LinkState, Peer, Store, WriteId};
+use crate::ports::{Backplane, InstanceId, LinkState, Peer, PeerRegistry, WriteId};
 
 /// Between two heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ pub struct Alone {
 /// The part that watches for others.
 #[derive(Debug)]
 struct Watch {
-    store: Arc<dyn Store>,
+    registry: Arc<dyn PeerRegistry>,
     namespace: Arc<str>,
     member: InstanceId,
     clock: Clock,
@@ -65,11 +65,11 @@ impl Alone {
         Self { standing: watch::channel(LinkState::InSync).1, watch: None }
     }
 
-    /// Alone unless `store` says otherwise. Starts a task in the current tokio runtime, which ends
+    /// Alone unless `registry` says otherwise. Starts a task in the current tokio runtime, which ends
     /// with this value. `write_window` is the guard's W, `budget` the longest wait for one heartbeat.
     #[must_use]
     pub fn watching(
-        store: Arc<dyn Store>,
+        registry: Arc<dyn PeerRegistry>,
         namespace: &str,
         write_window: Duration,
         budget: Duration,
@@ -80,7 +80,7 @@ impl Alone {
         let namespace: Arc<str> = namespace.into();
         let member = InstanceId::fresh();
         let heartbeat = Heartbeat {
-            store: Arc::clone(&store),
+            registry: Arc::clone(&registry),
             namespace: Arc::clone(&namespace),
             member,
             clock: clock.clone(),
@@ -92,7 +92,8 @@ impl Alone {
             last_live_peer: None,
         };
         let heartbeats_task = Mutex::new(Some(tokio::spawn(heartbeat.run())));
-        let watch = Watch { store, namespace, member, clock, budget, writes_from, heartbeats_task };
+        let watch =
+            Watch { registry, namespace, member, clock, budget, writes_from, heartbeats_task };
         Self { standing, watch: Some(watch) }
     }
 }
@@ -156,7 +157,7 @@ impl Backplane for Alone {
             if let Some(task) = watch.heartbeats_task.lock().take() {
                 task.abort();
             }
-            let leaving = watch.store.leave(&watch.namespace, watch.member);
+            let leaving = watch.registry.leave(&watch.namespace, watch.member);
             if !matches!(watch.clock.timeout(watch.budget, leaving).await, Ok(Ok(()))) {
                 tracing::debug!("could not leave the list of instances; the entry will run out");
             }
@@ -166,7 +167,7 @@ impl Backplane for Alone {
 
 /// What runs in the task.
 struct Heartbeat {
-    store: Arc<dyn Store>,
+    registry: Arc<dyn PeerRegistry>,
     namespace: Arc<str>,
     member: InstanceId,
     clock: Clock,
@@ -187,7 +188,7 @@ impl Heartbeat {
             // This process stood still for so long that another may have come and gone.
             let missed = now.since(last) > GONE_AFTER;
             last = now;
-            let heartbeat = self.store.heartbeat(&self.namespace, self.member, GONE_AFTER);
+            let heartbeat = self.registry.heartbeat(&self.namespace, self.member, GONE_AFTER);
             match self.clock.timeout(self.budget, heartbeat).await {
                 Ok(Ok(peers)) => self.heard(&peers, missed),
                 Ok(Err(error)) => tracing::debug!(%error, "a heartbeat failed"),
@@ -202,13 +203,13 @@ impl Heartbeat {
         let joining = self.writes_from.borrow().is_none();
         let mut seen = HashMap::with_capacity(peers.len());
         for peer in peers {
-            let first = self.first_seen.get(&peer.member).copied();
+            let first = self.first_seen.get(&peer.instance).copied();
             // One that turns up later is live; one that was there before us shows it by heartbeats_task.
             let live = first.map_or(!joining, |first| peer.heartbeats > first);
             if live {
                 self.last_live_peer = Some(now);
             }
-            seen.insert(peer.member.clone(), first.unwrap_or(peer.heartbeats));
+            seen.insert(peer.instance.clone(), first.unwrap_or(peer.heartbeats));
         }
         self.first_seen = seen;
         let window_is_open = self
@@ -243,8 +244,8 @@ mod tests {
     const W: Duration = Duration::from_secs(30);
 
     fn alone(store: &Arc<MemoryStore>, clock: &Clock) -> Alone {
-        let store = Arc::clone(store) as Arc<dyn Store>;
-        Alone::watching(store, "test", W, Duration::from_millis(100), clock.clone())
+        let registry = Arc::clone(store) as Arc<dyn PeerRegistry>;
+        Alone::watching(registry, "test", W, Duration::from_millis(100), clock.clone())
     }
 
     /// Lets the hearts heartbeat for so many seconds.

@@ -57,22 +57,27 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
         let counts = Arc::new(Counts::default());
         let shared = self.store.as_ref().map(|store| {
             let (store, counts) = (Arc::clone(store), Arc::clone(&counts.shared));
-            Arc::new(SharedCache::new(store, settings.store_timeout, clock.clone(), counts))
+            let (name, timeout) = (self.name.as_str().into(), settings.store_timeout);
+            Arc::new(SharedCache::new(name, store, timeout, clock.clone(), counts))
         });
+        // An outage is logged by the shared cache itself.
         if let Some(shared) = &shared
             && let Err(error) = shared.prepare().await
+            && error.kind() == StoreErrorKind::Unsupported
         {
-            if error.kind() == StoreErrorKind::Unsupported {
-                return Err(Error::Store(Arc::new(error)));
-            }
-            tracing::warn!(%error, "the shared cache can't be reached; going on without it");
+            return Err(Error::Store(Arc::new(error)));
         }
         let backplane: Arc<dyn Backplane> = match (self.backplane, &self.store) {
             (Some(backplane), _) => backplane,
             (None, Some(store)) => {
-                let (store, clock) = (Arc::clone(store), clock.clone());
+                let (problem, fix) = (
+                    "it keeps no list of the live instances",
+                    "declare the guard the only instance or give a backplane",
+                );
+                let registry = store.peers().ok_or_else(|| Error::config("store", problem, fix))?;
+                let clock = clock.clone();
                 let (window, budget) = (settings.write_window, settings.store_timeout);
-                Arc::new(Alone::watching(store, &self.name, window, budget, clock))
+                Arc::new(Alone::watching(registry, &self.name, window, budget, clock))
             }
             (None, None) => Arc::new(Alone::without_store()),
         };
