@@ -3,11 +3,13 @@
 mod backplane;
 mod ids;
 mod loader;
+mod peers;
 mod source;
 mod store;
 
 pub use backplane::{Backplane, LinkState, PeerEvents, PeerWrite};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
+pub use peers::{Peer, PeerRegistry};
 pub use source::{Cursor, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
-pub use store::{Entry, Filled, Peer, Slot, SlotKey, Store};
+pub use store::{ClearStep, Entry, Filled, Slot, SlotKey, SlotOp, SlotReply, Store};

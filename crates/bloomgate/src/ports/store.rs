@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
-use super::{InstanceId, LeaseId, WriteId};
+use super::{LeaseId, PeerRegistry, WriteId};
 use crate::error::StoreError;
 use crate::key::KeyBytes;
 
-/// Names one key's slot in the shared cache.
+/// The name of one key's slot in the shared cache.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SlotKey {
     prefix: Arc<str>,
@@ -45,34 +45,37 @@ impl fmt::Debug for SlotKey {
     }
 }
 
-/// What the shared cache says of a slot.
+/// The state of a slot.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Slot {
-    /// A row's payload, good until `until` (Unix ms).
+    /// A row's payload, valid until `until` (Unix ms).
     Value {
         /// The encoded row, without the envelope.
         payload: Bytes,
-        /// Absolute end.
+        /// The absolute end of its validity.
         until: u64,
     },
-    /// No such row, good until `until` (Unix ms).
+    /// No such row, valid until `until` (Unix ms).
     Null {
-        /// Absolute end.
+        /// The absolute end of its validity.
         until: u64,
     },
-    /// The slot was empty and is now leased to the asker, who alone may fill it.
+    /// The slot was empty and is now leased to the caller, which alone may fill it. Only
+    /// [`SlotOp::GetOrLease`] is answered so.
     LeaseGranted,
-    /// The slot is empty, but no lease was asked for or could be had: load, don't fill.
+    /// The slot is empty, and the caller has no lease: load, don't fill.
     Empty,
-    /// Another holds the lease.
+    /// Another caller holds the lease.
     LeaseHeld,
     /// A write is open: load, don't fill.
     WriteIntent,
 }
 
-/// What to put into a leased slot.
+/// The content of a leased slot once it is filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Entry {
     /// A row's payload.
     Value(Bytes),
@@ -80,91 +83,220 @@ pub enum Entry {
     Null,
 }
 
-/// What became of a fill.
+/// The outcome of a fill.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Filled {
-    /// The entry stands.
+    /// The entry is in the slot.
     Stored,
-    /// The lease was gone (a write began, or it ran out): nothing was stored.
+    /// The lease was gone (a write began, or it expired): nothing was stored.
     LeaseLost,
 }
 
-/// The cache that all processes share: one slot a key, with the rules of section B of the
-/// protocol. Every method is one atomic step at the server.
+/// An operation on a slot. Each is one atomic step at the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SlotOp {
+    /// Reads the slot and changes nothing. Answered with [`SlotReply::Slot`].
+    Get,
+    /// Reads the slot; if it is empty, leases it (rules B9, B11). A server that is full or
+    /// read-only is read without leasing (rule B15). Answered with [`SlotReply::Slot`].
+    GetOrLease {
+        /// The lease to take, fresh for each attempt.
+        lease: LeaseId,
+        /// When the lease expires.
+        ttl: Duration,
+    },
+    /// Puts `entry` in place of this very lease; does nothing if the lease is gone (rule B12).
+    /// Answered with [`SlotReply::Filled`].
+    Fill {
+        /// The caller's own lease.
+        lease: LeaseId,
+        /// The new content.
+        entry: Entry,
+        /// The end of the entry's validity in Unix ms, stored with it.
+        until: u64,
+        /// When the server drops the entry.
+        ttl: Duration,
+    },
+    /// Gives this very lease back; does nothing if it is gone. Answered with [`SlotReply::Done`].
+    Release {
+        /// The caller's own lease.
+        lease: LeaseId,
+    },
+    /// Adds `write` to the slot's write intent, which takes the place of any entry or lease (rule
+    /// B10). Answered with [`SlotReply::Done`].
+    PutIntent {
+        /// The write that begins.
+        write: WriteId,
+        /// When its part of the intent expires.
+        ttl: Duration,
+    },
+    /// Removes `write` from the slot's write intent and leaves the other writes; deletes an entry
+    /// or a lease (rule B14). Answered with [`SlotReply::Done`].
+    ClearIntent {
+        /// The write that ends.
+        write: WriteId,
+    },
+}
+
+/// The reply to a [`SlotOp`]. One of another kind than the operation's is an
+/// [`InvalidResponse`](crate::StoreErrorKind::InvalidResponse).
+#[must_use]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SlotReply {
+    /// The slot's state.
+    Slot(Slot),
+    /// The outcome of a fill.
+    Filled(Filled),
+    /// The operation took effect.
+    Done,
+}
+
+/// One step of [`Store::clear_step`].
+#[must_use]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClearStep {
+    /// Number of entries and leases that this step removed.
+    pub removed: u64,
+    /// Where the next step goes on; `None` after the last.
+    pub next: Option<String>,
+}
+
+impl ClearStep {
+    /// A step that removed this many, followed by the one from `next`.
+    pub fn new(removed: u64, next: Option<String>) -> Self {
+        Self { removed, next }
+    }
+}
+
+/// The cache that all processes share: one slot for each key, with the rules of section B of the
+/// protocol.
+///
+/// An `Arc` of a store is a store, so that several guards can share one:
+///
+/// ```
+/// use bloomgate::Store;
+/// use bloomgate::ports::{Slot, SlotKey, SlotOp, SlotReply};
+///
+/// async fn is_cached(store: &impl Store, slot: &SlotKey) -> Result<bool, bloomgate::StoreError> {
+///     let reply = store.call(slot, SlotOp::Get).await?;
+///     Ok(matches!(reply, SlotReply::Slot(Slot::Value { .. } | Slot::Null { .. })))
+/// }
+/// ```
 pub trait Store: Send + Sync + fmt::Debug + 'static {
-    /// Makes sure that the server can be worked with (its version, say). Called at the start, and
+    /// Checks that the server can be used (its version, for instance). Called at the start, and
     /// again after an outage.
     fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Reads the slot; if it is empty, leases it under `lease` for `ttl` (rules B9, B11).
-    /// A server that is full or read-only is read without leasing (rule B15).
-    fn get_or_lease<'a>(
+    /// The server's `host:port`, or the path of its socket, for logs. Holds no password.
+    fn endpoint(&self) -> String;
+
+    /// Runs one operation, atomically. An operation that the store doesn't know (a later version
+    /// of this crate may add one) fails as [`Rejected`](crate::StoreErrorKind::Rejected).
+    ///
+    /// A future that is dropped early may or may not have taken effect.
+    fn call<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: LeaseId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Slot, StoreError>>;
+        op: SlotOp,
+    ) -> BoxFuture<'a, Result<SlotReply, StoreError>>;
 
-    /// Reads the slot and takes nothing.
-    fn get<'a>(&'a self, slot: &'a SlotKey) -> BoxFuture<'a, Result<Slot, StoreError>>;
-
-    /// Puts `entry` in place of this very lease, to live for `ttl` and say so in `until` (Unix ms);
-    /// does nothing if the lease is gone (rule B12).
-    fn fill<'a>(
+    /// Runs several operations in this order and returns their replies in the same order. Each is
+    /// atomic by itself and may fail by itself; those of other callers may come in between.
+    ///
+    /// The default makes one [`call`](Self::call) after the other; a store on the network should
+    /// need one round trip for all.
+    fn call_many<'a>(
         &'a self,
-        slot: &'a SlotKey,
-        lease: LeaseId,
-        entry: Entry,
-        until: u64,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Filled, StoreError>>;
+        calls: Vec<(SlotKey, SlotOp)>,
+    ) -> BoxFuture<'a, Vec<Result<SlotReply, StoreError>>> {
+        Box::pin(async move {
+            let mut replies = Vec::with_capacity(calls.len());
+            for (slot, op) in calls {
+                replies.push(self.call(&slot, op).await);
+            }
+            replies
+        })
+    }
 
-    /// Gives this very lease back; does nothing if it is gone.
-    fn release<'a>(
+    /// Removes some of the entries (values, nulls) and leases under `prefix`, but no write
+    /// intents; `from` is the last step's [`next`](ClearStep::next), `None` for the first.
+    ///
+    /// Whatever entry or lease was in a slot of this prefix before the first step is gone after
+    /// the last. Entries and leases that came later may stay or go. A step that failed voids its
+    /// predecessors: start over.
+    ///
+    /// Prefixes are made by [`slot_prefix`](crate::shared_cache::slot_prefix): none of them is the
+    /// beginning of another.
+    fn clear_step<'a>(
         &'a self,
-        slot: &'a SlotKey,
-        lease: LeaseId,
-    ) -> BoxFuture<'a, Result<(), StoreError>>;
+        prefix: &'a str,
+        from: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<ClearStep, StoreError>>;
 
-    /// Adds `write` to the slot's write intent, in place of whatever stood there, for `lives` (rule B10).
-    fn put_intent<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        write: WriteId,
-        lives: Duration,
-    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Removes every entry and lease under `prefix`, but no write intents, and returns how many it
+    /// removed. Takes time in proportion to all keys of the server.
+    fn clear<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move {
+            let (mut removed, mut from) = (0_u64, None);
+            loop {
+                let step = self.clear_step(prefix, from.as_deref()).await?;
+                removed = removed.saturating_add(step.removed);
+                from = step.next;
+                if from.is_none() {
+                    return Ok(removed);
+                }
+            }
+        })
+    }
 
-    /// Removes `write` from the slot's write intent and leaves the others; deletes what stands there if it
-    /// isn't a write intent (rule B14).
-    fn clear_intent<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        write: WriteId,
-    ) -> BoxFuture<'a, Result<(), StoreError>>;
-
-    /// Says that `member` is live in `namespace` and counts this heartbeat; returns what is known of
-    /// the others whose heartbeats are younger than `ttl`.
-    fn heartbeat<'a>(
-        &'a self,
-        namespace: &'a str,
-        member: InstanceId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>>;
-
-    /// Takes `member` off the list.
-    fn leave<'a>(
-        &'a self,
-        namespace: &'a str,
-        member: InstanceId,
-    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// The list of live instances that the same server keeps, if it keeps one.
+    fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
+        None
+    }
 }
 
-/// Another process in the same namespace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// Its token, in hexadecimal.
-    pub member: String,
-    /// How often it has said that it is live.
-    pub heartbeats: u64,
+impl<S: Store + ?Sized> Store for Arc<S> {
+    fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        (**self).prepare()
+    }
+
+    fn endpoint(&self) -> String {
+        (**self).endpoint()
+    }
+
+    fn call<'a>(
+        &'a self,
+        slot: &'a SlotKey,
+        op: SlotOp,
+    ) -> BoxFuture<'a, Result<SlotReply, StoreError>> {
+        (**self).call(slot, op)
+    }
+
+    fn call_many<'a>(
+        &'a self,
+        calls: Vec<(SlotKey, SlotOp)>,
+    ) -> BoxFuture<'a, Vec<Result<SlotReply, StoreError>>> {
+        (**self).call_many(calls)
+    }
+
+    fn clear_step<'a>(
+        &'a self,
+        prefix: &'a str,
+        from: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<ClearStep, StoreError>> {
+        (**self).clear_step(prefix, from)
+    }
+
+    fn clear<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
+        (**self).clear(prefix)
+    }
+
+    fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
+        (**self).peers()
+    }
 }

@@ -1,4 +1,4 @@
-//! Keeps an outage from costing every request its budget.
+//! A circuit breaker: during an outage, only a few requests pay their budget.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 use crate::clock::{Clock, Moment};
 
-/// Failures in a row after which the breaker opens.
-const FAILURES: u32 = 3;
-/// How long an open breaker waits before it lets one request try again.
-const PROBE_AFTER: Duration = Duration::from_millis(250);
+/// Failures in a row that open the breaker.
+const MAX_FAILURES: u32 = 3;
+/// Between two probes of an open breaker.
+const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 struct State {
@@ -18,15 +18,15 @@ struct State {
     probe_at: Option<Moment>,
 }
 
-/// Closed: everyone passes. Open, after three failures in a row: nobody does, but for one probe
-/// every quarter of a second, whose success closes it.
+/// Closed: every request passes. Open, after three failures in a row: only one probe every quarter
+/// of a second passes; its success closes the breaker.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     state: Mutex<State>,
     clock: Clock,
 }
 
-/// The right to try once; says how it went.
+/// The right to try once, to be given back with the outcome.
 #[derive(Debug)]
 pub(crate) struct Permit<'a>(&'a Breaker);
 
@@ -42,8 +42,8 @@ impl Breaker {
             if now < probe_at {
                 return None;
             }
-            // This caller is the probe. Should it vanish without a word, the next one comes due.
-            state.probe_at = Some(now + PROBE_AFTER);
+            // This caller is the probe. If it is dropped without an outcome, the next one is due.
+            state.probe_at = Some(now + PROBE_INTERVAL);
         }
         Some(Permit(self))
     }
@@ -54,12 +54,15 @@ impl Permit<'_> {
         *self.0.state.lock() = State { failures: 0, probe_at: None };
     }
 
-    pub(crate) fn failed(self) {
+    /// True if the breaker is open now.
+    pub(crate) fn failed(self) -> bool {
         let mut state = self.0.state.lock();
         state.failures = state.failures.saturating_add(1);
-        if state.failures >= FAILURES {
-            state.probe_at = Some(self.0.clock.now() + PROBE_AFTER);
+        let is_open = state.failures >= MAX_FAILURES;
+        if is_open {
+            state.probe_at = Some(self.0.clock.now() + PROBE_INTERVAL);
         }
+        is_open
     }
 }
 
@@ -74,11 +77,11 @@ mod tests {
         breaker.enter().unwrap().failed();
         breaker.enter().unwrap().failed();
         breaker.enter().unwrap().succeeded();
-        for _ in 0..FAILURES {
+        for _ in 0..MAX_FAILURES {
             breaker.enter().unwrap().failed();
         }
         assert!(breaker.enter().is_none());
-        time.advance(PROBE_AFTER);
+        time.advance(PROBE_INTERVAL);
         let probe = breaker.enter().unwrap();
         assert!(breaker.enter().is_none(), "one probe at a time");
         probe.succeeded();
@@ -87,16 +90,16 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_vanishes_is_followed_by_another() {
+    fn a_probe_that_is_dropped_is_followed_by_another() {
         let (clock, time) = Clock::manual();
         let breaker = Breaker::new(clock);
-        for _ in 0..FAILURES {
+        for _ in 0..MAX_FAILURES {
             breaker.enter().unwrap().failed();
         }
-        time.advance(PROBE_AFTER);
-        let _vanished = breaker.enter().unwrap();
+        time.advance(PROBE_INTERVAL);
+        let _dropped = breaker.enter().unwrap();
         assert!(breaker.enter().is_none());
-        time.advance(PROBE_AFTER);
+        time.advance(PROBE_INTERVAL);
         assert!(breaker.enter().is_some());
     }
 }

@@ -1,15 +1,20 @@
-//! A [`Store`] in memory, for tests that need millions of interleavings; it passes the same
-//! conformance tests as Redis.
+//! A [`Store`] in memory, for tests that need millions of interleavings.
+//!
+//! It passes the same conformance tests as Redis.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::clock::{Clock, Moment};
 use crate::error::StoreError;
-use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
+use crate::ports::{
+    ClearStep, Entry, Filled, InstanceId, LeaseId, Peer, PeerRegistry, Slot, SlotKey, SlotOp,
+    SlotReply, Store, WriteId,
+};
 
 #[derive(Clone, Debug)]
 enum Content {
@@ -20,22 +25,24 @@ enum Content {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Contents, with when they expire.
     slots: HashMap<SlotKey, (Content, Moment)>,
-    members: HashMap<(String, InstanceId), (u64, Moment)>,
+    /// Heartbeats, with when the last one came.
+    instances: HashMap<(String, InstanceId), (u64, Moment)>,
 }
 
-/// The shared cache in memory.
-#[derive(Debug)]
+/// The shared cache in memory. Clones share one content.
+#[derive(Clone, Debug)]
 pub struct MemoryStore {
     clock: Clock,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 impl MemoryStore {
     /// An empty store on this clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self { clock, state: Mutex::default() }
+        Self { clock, state: Arc::default() }
     }
 
     /// Drops a slot, as an eviction does.
@@ -48,32 +55,31 @@ impl MemoryStore {
         *self.state.lock() = State::default();
     }
 
-    /// Number of slots that hold something live.
+    /// Number of slots that aren't empty.
     #[must_use]
     pub fn len(&self) -> usize {
         let now = self.clock.now();
-        self.state.lock().slots.values().filter(|(_, until)| now < *until).count()
+        self.state.lock().slots.values().filter(|(_, expires)| now < *expires).count()
     }
 
-    /// True if no slot holds anything live.
+    /// True if every slot is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    fn step<T: Send + 'static>(
-        &self,
-        step: impl FnOnce(&mut State, Moment) -> T,
-    ) -> BoxFuture<'_, Result<T, StoreError>> {
-        let now = self.clock.now();
-        let mut state = self.state.lock();
-        Box::pin(ready(Ok(step(&mut state, now))))
+    /// Takes one step when it is first polled.
+    fn step<'a, T: Send + 'a>(
+        &'a self,
+        step: impl FnOnce(&mut State, Moment) -> T + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
+        Box::pin(async move { Ok(step(&mut self.state.lock(), self.clock.now())) })
     }
 }
 
 impl State {
     fn live(&mut self, slot: &SlotKey, now: Moment) -> Option<&mut Content> {
-        if self.slots.get(slot).is_some_and(|(_, until)| *until <= now) {
+        if self.slots.get(slot).is_some_and(|(_, expires)| *expires <= now) {
             self.slots.remove(slot);
         }
         self.slots.get_mut(slot).map(|(content, _)| content)
@@ -95,6 +101,14 @@ impl State {
         matches!(self.live(slot, now), Some(Content::Lease(holder)) if *holder == lease)
     }
 
+    /// The open writes of the slot's intent; none if something else is there.
+    fn intent(&mut self, slot: &SlotKey, now: Moment) -> HashMap<WriteId, Moment> {
+        match self.live(slot, now) {
+            Some(Content::WriteIntent(intent)) => intent.clone(),
+            _ => HashMap::new(),
+        }
+    }
+
     fn store_intent(&mut self, slot: &SlotKey, mut intent: HashMap<WriteId, Moment>, now: Moment) {
         intent.retain(|_, deadline| now < *deadline);
         match intent.values().max().copied() {
@@ -106,109 +120,98 @@ impl State {
             }
         }
     }
+
+    fn apply(&mut self, slot: &SlotKey, op: SlotOp, now: Moment) -> SlotReply {
+        match op {
+            SlotOp::Get => return SlotReply::Slot(self.read(slot, now)),
+            SlotOp::GetOrLease { lease, ttl } => {
+                let found = match self.read(slot, now) {
+                    Slot::Empty => {
+                        self.slots.insert(slot.clone(), (Content::Lease(lease), now + ttl));
+                        Slot::LeaseGranted
+                    }
+                    found => found,
+                };
+                return SlotReply::Slot(found);
+            }
+            SlotOp::Fill { lease, entry, until, ttl } => {
+                if !self.holds_lease(slot, lease, now) {
+                    return SlotReply::Filled(Filled::LeaseLost);
+                }
+                self.slots.insert(slot.clone(), (Content::Entry(entry, until), now + ttl));
+                return SlotReply::Filled(Filled::Stored);
+            }
+            SlotOp::Release { lease } => {
+                if self.holds_lease(slot, lease, now) {
+                    self.slots.remove(slot);
+                }
+            }
+            SlotOp::PutIntent { write, ttl } => {
+                let mut intent = self.intent(slot, now);
+                intent.insert(write, now + ttl);
+                self.store_intent(slot, intent, now);
+            }
+            SlotOp::ClearIntent { write } => {
+                let mut intent = self.intent(slot, now);
+                intent.remove(&write);
+                self.store_intent(slot, intent, now);
+            }
+        }
+        SlotReply::Done
+    }
 }
 
 impl Store for MemoryStore {
     fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(ready(Ok(())))
+        self.step(|_, _| ())
     }
 
-    fn get_or_lease<'a>(
+    fn endpoint(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn call<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: LeaseId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Slot, StoreError>> {
-        self.step(|state, now| match state.read(slot, now) {
-            Slot::Empty => {
-                state.slots.insert(slot.clone(), (Content::Lease(lease), now + ttl));
-                Slot::LeaseGranted
-            }
-            found => found,
+        op: SlotOp,
+    ) -> BoxFuture<'a, Result<SlotReply, StoreError>> {
+        self.step(|state, now| state.apply(slot, op, now))
+    }
+
+    fn clear_step<'a>(
+        &'a self,
+        prefix: &'a str,
+        _from: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<ClearStep, StoreError>> {
+        self.step(move |state, now| {
+            state.slots.retain(|_, (_, expires)| now < *expires);
+            let before = state.slots.len();
+            state.slots.retain(|slot, (content, _)| {
+                slot.prefix() != prefix || matches!(content, Content::WriteIntent(_))
+            });
+            ClearStep::new((before - state.slots.len()) as u64, None)
         })
     }
 
-    fn get<'a>(&'a self, slot: &'a SlotKey) -> BoxFuture<'a, Result<Slot, StoreError>> {
-        self.step(|state, now| state.read(slot, now))
+    fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
+        Some(Arc::new(self.clone()))
     }
+}
 
-    fn fill<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        lease: LeaseId,
-        entry: Entry,
-        until: u64,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Filled, StoreError>> {
-        self.step(|state, now| {
-            if !state.holds_lease(slot, lease, now) {
-                return Filled::LeaseLost;
-            }
-            state.slots.insert(slot.clone(), (Content::Entry(entry, until), now + ttl));
-            Filled::Stored
-        })
-    }
-
-    fn release<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        lease: LeaseId,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.step(|state, now| {
-            if state.holds_lease(slot, lease, now) {
-                state.slots.remove(slot);
-            }
-        })
-    }
-
-    fn put_intent<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        write: WriteId,
-        lives: Duration,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.step(|state, now| {
-            let mut intent = match state.live(slot, now) {
-                Some(Content::WriteIntent(intent)) => intent.clone(),
-                _ => HashMap::new(),
-            };
-            intent.insert(write, now + lives);
-            state.store_intent(slot, intent, now);
-        })
-    }
-
-    fn clear_intent<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        write: WriteId,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.step(|state, now| {
-            let mut intent = match state.live(slot, now) {
-                Some(Content::WriteIntent(intent)) => intent.clone(),
-                _ => HashMap::new(),
-            };
-            intent.remove(&write);
-            state.store_intent(slot, intent, now);
-        })
-    }
-
+impl PeerRegistry for MemoryStore {
     fn heartbeat<'a>(
         &'a self,
         namespace: &'a str,
-        member: InstanceId,
+        instance: InstanceId,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>> {
-        self.step(|state, now| {
-            state.members.retain(|_, (_, last)| now.since(*last) <= ttl);
-            let mine = state.members.entry((namespace.to_owned(), member)).or_insert((0, now));
-            *mine = (mine.0 + 1, now);
-            let others = state.members.iter();
-            others
-                .filter(|((space, other), _)| space == namespace && *other != member)
-                .map(|((_, other), (heartbeats, _))| Peer {
-                    member: other.to_hex(),
-                    heartbeats: *heartbeats,
-                })
+        self.step(move |state, now| {
+            state.instances.retain(|_, (_, last)| now.since(*last) <= ttl);
+            let own = state.instances.entry((namespace.to_owned(), instance)).or_insert((0, now));
+            *own = (own.0 + 1, now);
+            let all = state.instances.iter();
+            all.filter(|((space, other), _)| space == namespace && *other != instance)
+                .map(|((_, other), (heartbeats, _))| Peer::new(other.to_hex(), *heartbeats))
                 .collect()
         })
     }
@@ -216,10 +219,10 @@ impl Store for MemoryStore {
     fn leave<'a>(
         &'a self,
         namespace: &'a str,
-        member: InstanceId,
+        instance: InstanceId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.step(|state, _| {
-            state.members.remove(&(namespace.to_owned(), member));
+        self.step(move |state, _| {
+            state.instances.remove(&(namespace.to_owned(), instance));
         })
     }
 }

@@ -1,10 +1,12 @@
-//! What all processes know: any [`Store`] under a budget, behind a breaker.
+//! The shared cache: any [`Store`] within a time budget, behind a circuit breaker.
 
 mod breaker;
 #[cfg(any(test, feature = "testing"))]
 mod memory;
+mod outage_log;
 #[cfg(feature = "redis")]
 mod redis;
+mod slot_calls;
 #[cfg(test)]
 mod tests;
 
@@ -23,11 +25,13 @@ use crate::telemetry::SharedCounts;
 use breaker::Breaker;
 #[cfg(any(test, feature = "testing"))]
 pub use memory::MemoryStore;
+use outage_log::OutageLog;
 #[cfg(feature = "redis")]
 pub use redis::{RedisStore, RedisUrlError};
+pub(crate) use slot_calls::SlotCalls;
 
 /// The prefix of all slots of a guard: the namespace and the schema of its values, so that two
-/// builds with different types don't fight over an entry.
+/// builds with different types don't read each other's entries.
 #[must_use]
 pub fn slot_prefix(namespace: &str, schema: &str) -> Arc<str> {
     let id = xxhash_rust::xxh3::xxh3_64(schema.as_bytes());
@@ -35,7 +39,7 @@ pub fn slot_prefix(namespace: &str, schema: &str) -> Arc<str> {
 }
 
 /// The shared cache as the guard uses it: each operation has a budget, an outage costs a budget
-/// only a few times, errors are counted.
+/// only a few times, errors are counted, an outage's begin and end are logged.
 #[derive(Debug)]
 pub(crate) struct SharedCache {
     store: Arc<dyn Store>,
@@ -44,17 +48,21 @@ pub(crate) struct SharedCache {
     clock: Clock,
     counts: Arc<SharedCounts>,
     prepared: AtomicBool,
+    outages: OutageLog,
     last_error: Mutex<Option<String>>,
 }
 
 impl SharedCache {
+    /// `name` is the guard's.
     pub(crate) fn new(
+        name: Arc<str>,
         store: Arc<dyn Store>,
         budget: Duration,
         clock: Clock,
         counts: Arc<SharedCounts>,
     ) -> Self {
         Self {
+            outages: OutageLog::new(name, store.endpoint()),
             store,
             breaker: Breaker::new(clock.clone()),
             budget,
@@ -65,14 +73,14 @@ impl SharedCache {
         }
     }
 
-    /// OpenReason the shared cache can't be used now.
+    /// The last failure; `None` once an operation has succeeded since.
     pub(crate) fn last_error(&self) -> Option<String> {
         self.last_error.lock().clone()
     }
 
-    /// Asks the server whether it can be worked with.
+    /// Checks that the server can be used.
     pub(crate) async fn prepare(&self) -> Result<(), StoreError> {
-        self.run("prepare", std::future::ready(Ok(()))).await
+        self.run("prepare", self.budget, std::future::ready(Ok(()))).await
     }
 
     pub(crate) async fn get_or_lease(
@@ -81,11 +89,11 @@ impl SharedCache {
         lease: LeaseId,
         ttl: Duration,
     ) -> Result<Slot, StoreError> {
-        self.run("read", self.store.get_or_lease(slot, lease, ttl)).await
+        self.run("get or lease", self.budget, self.store.get_or_lease(slot, lease, ttl)).await
     }
 
     pub(crate) async fn get(&self, slot: &SlotKey) -> Result<Slot, StoreError> {
-        self.run("read", self.store.get(slot)).await
+        self.run("get", self.budget, self.store.get(slot)).await
     }
 
     pub(crate) async fn fill(
@@ -96,20 +104,20 @@ impl SharedCache {
         until: u64,
         ttl: Duration,
     ) -> Result<Filled, StoreError> {
-        self.run("fill", self.store.fill(slot, lease, entry, until, ttl)).await
+        self.run("fill", self.budget, self.store.fill(slot, lease, entry, until, ttl)).await
     }
 
     pub(crate) async fn release(&self, slot: &SlotKey, lease: LeaseId) -> Result<(), StoreError> {
-        self.run("release", self.store.release(slot, lease)).await
+        self.run("release", self.budget, self.store.release(slot, lease)).await
     }
 
     pub(crate) async fn put_intent(
         &self,
         slot: &SlotKey,
         write: WriteId,
-        lives: Duration,
+        ttl: Duration,
     ) -> Result<(), StoreError> {
-        self.run("intent", self.store.put_intent(slot, write, lives)).await
+        self.run("put intent", self.budget, self.store.put_intent(slot, write, ttl)).await
     }
 
     pub(crate) async fn clear_intent(
@@ -117,12 +125,34 @@ impl SharedCache {
         slot: &SlotKey,
         write: WriteId,
     ) -> Result<(), StoreError> {
-        self.run("unmark", self.store.clear_intent(slot, write)).await
+        self.run("clear intent", self.budget, self.store.clear_intent(slot, write)).await
+    }
+
+    /// Removes every entry and lease under `prefix`, but no write intents, and returns how many it
+    /// removed. Each step has `step_budget`; after a failed one, some may be removed and others
+    /// not: start over.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the guard's invalidation of all keys"))]
+    pub(crate) async fn clear(
+        &self,
+        prefix: &str,
+        step_budget: Duration,
+    ) -> Result<u64, StoreError> {
+        let (mut removed, mut from) = (0_u64, None);
+        loop {
+            let step = self.store.clear_step(prefix, from.as_deref());
+            let step = self.run("clear", step_budget, step).await?;
+            removed = removed.saturating_add(step.removed);
+            from = step.next;
+            if from.is_none() {
+                return Ok(removed);
+            }
+        }
     }
 
     async fn run<T>(
         &self,
         what: &'static str,
+        budget: Duration,
         operation: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let Some(permit) = self.breaker.enter() else {
@@ -141,26 +171,30 @@ impl SharedCache {
             }
             operation.await
         };
-        let result = match self.clock.timeout(self.budget, prepared_then).await {
+        let began = self.clock.now();
+        let result = match self.clock.timeout_at(began + budget, prepared_then).await {
             Ok(result) => result,
             Err(_elapsed) => Err(StoreError::new(
                 StoreErrorKind::TimedOut,
-                format!("{what}: the shared cache did not answer within {:?}", self.budget),
+                format!("{what}: the shared cache did not answer within {budget:?}"),
             )),
         };
         match &result {
             Ok(_) => {
                 permit.succeeded();
+                self.outages.answered(began, &self.clock);
                 *self.last_error.lock() = None;
             }
             Err(error) => {
                 self.counts.errors.add();
                 if error.is_outage() || error.kind() == StoreErrorKind::Unsupported {
-                    // Who answers next may be another server.
+                    // Another server may answer next.
                     self.prepared.store(false, Ordering::Release);
-                    permit.failed()
+                    let is_open = permit.failed();
+                    self.outages.failed(error, is_open, &self.clock);
                 } else {
-                    permit.succeeded()
+                    permit.succeeded();
+                    self.outages.answered(began, &self.clock);
                 }
                 *self.last_error.lock() = Some(error.to_string());
             }

@@ -20,7 +20,8 @@ use crate::error::{BoxError, Error, WriteError};
 use crate::gate::Gate;
 use crate::guard::{Guard, GuardBuilder};
 use crate::key::KeyBytes;
-use crate::ports::{LeaseId, Loader, Slot, SlotKey, Store as _};
+use crate::ports::{LeaseId, Loader, Slot, SlotKey};
+use crate::shared_cache::SlotCalls as _;
 use crate::telemetry::Status;
 
 /// W of every guard here, and how long `run` may take of it.

@@ -14,7 +14,8 @@ use super::writer::Writer;
 use super::{quiet, within};
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::ports::{Entry, LeaseId, Slot, Store as _};
+use crate::ports::{Entry, LeaseId, Slot};
+use crate::shared_cache::SlotCalls as _;
 
 /// One step of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -277,7 +277,7 @@ async fn case_29_a_load_in_another_process_that_was_overtaken_fills_nothing() {
     assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
     harness.write(7).await.unwrap();
     let slot = harness.slot(7);
-    let filled = crate::ports::Store::fill(
+    let filled = crate::shared_cache::SlotCalls::fill(
         harness.store().memory(),
         &slot,
         lease,

@@ -63,7 +63,7 @@ async fn a_sentinel_from_a_peer_whose_clock_is_ahead_is_clipped() {
     assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
     let (slot, ahead) = (harness.slot(7), harness.clock.unix_ms() + 3_600_000);
     let memory = harness.store().memory();
-    let fill = crate::ports::Store::fill(
+    let fill = crate::shared_cache::SlotCalls::fill(
         memory,
         &slot,
         lease,
@@ -166,7 +166,7 @@ async fn case_27_a_shared_row_that_cannot_be_decoded_is_loaded() {
     assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
     let garbage = crate::ports::Entry::Value(bytes::Bytes::from_static(b"{\"id\":"));
     let slot = harness.slot(7);
-    let fill = crate::ports::Store::fill(
+    let fill = crate::shared_cache::SlotCalls::fill(
         harness.store().memory(),
         &slot,
         lease,

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::failpoints::{At, Failpoints};
 use crate::clock::Clock;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
+use crate::ports::{ClearStep, InstanceId, Peer, PeerRegistry, SlotKey, SlotOp, SlotReply, Store};
 use crate::shared_cache::MemoryStore;
 
 /// What fails.
@@ -77,109 +77,84 @@ impl Store for TestStore {
         })
     }
 
-    fn get_or_lease<'a>(
+    fn endpoint(&self) -> String {
+        self.inner.endpoint()
+    }
+
+    fn call<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: LeaseId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Slot, StoreError>> {
+        op: SlotOp,
+    ) -> BoxFuture<'a, Result<SlotReply, StoreError>> {
         Box::pin(async move {
-            self.failpoints.pass(At::BeforeRead).await;
+            let (before, after) = match op {
+                SlotOp::Get | SlotOp::GetOrLease { .. } => (At::BeforeRead, Some(At::AfterRead)),
+                SlotOp::Fill { .. } => (At::BeforeFill, Some(At::AfterFill)),
+                SlotOp::Release { .. } => (At::BeforeRelease, None),
+                SlotOp::PutIntent { .. } => (At::BeforeMark, Some(At::AfterMark)),
+                SlotOp::ClearIntent { .. } => (At::BeforeUnmark, Some(At::AfterUnmark)),
+            };
+            self.failpoints.pass(before).await;
+            self.healthy(|faults| match op {
+                SlotOp::Fill { .. } => faults.no_fills,
+                SlotOp::PutIntent { .. } => faults.no_marks,
+                SlotOp::ClearIntent { .. } => faults.no_unmarks,
+                _ => false,
+            })
+            .await?;
+            let reply = self.inner.call(slot, op).await;
+            if let Some(after) = after {
+                self.failpoints.pass(after).await;
+            }
+            reply
+        })
+    }
+
+    fn clear_step<'a>(
+        &'a self,
+        prefix: &'a str,
+        from: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<ClearStep, StoreError>> {
+        Box::pin(async move {
             self.healthy(|_| false).await?;
-            let found = self.inner.get_or_lease(slot, lease, ttl).await;
-            self.failpoints.pass(At::AfterRead).await;
-            found
+            self.inner.clear_step(prefix, from).await
         })
     }
 
-    fn get<'a>(&'a self, slot: &'a SlotKey) -> BoxFuture<'a, Result<Slot, StoreError>> {
-        Box::pin(async move {
-            self.failpoints.pass(At::BeforeRead).await;
-            self.healthy(|_| false).await?;
-            let found = self.inner.get(slot).await;
-            self.failpoints.pass(At::AfterRead).await;
-            found
-        })
+    fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
+        let peers = self.inner.peers()?;
+        Some(Arc::new(TestPeers { store: self.clone(), peers }))
     }
+}
 
-    fn fill<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        lease: LeaseId,
-        entry: Entry,
-        until: u64,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Filled, StoreError>> {
-        Box::pin(async move {
-            self.failpoints.pass(At::BeforeFill).await;
-            self.healthy(|faults| faults.no_fills).await?;
-            let filled = self.inner.fill(slot, lease, entry, until, ttl).await;
-            self.failpoints.pass(At::AfterFill).await;
-            filled
-        })
-    }
+/// The list of live instances, with the store's outages.
+#[derive(Debug)]
+struct TestPeers {
+    store: TestStore,
+    peers: Arc<dyn PeerRegistry>,
+}
 
-    fn release<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        lease: LeaseId,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            self.failpoints.pass(At::BeforeRelease).await;
-            self.healthy(|_| false).await?;
-            self.inner.release(slot, lease).await
-        })
-    }
-
-    fn put_intent<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        write: WriteId,
-        lives: Duration,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            self.failpoints.pass(At::BeforeMark).await;
-            self.healthy(|faults| faults.no_marks).await?;
-            let with_intent = self.inner.put_intent(slot, write, lives).await;
-            self.failpoints.pass(At::AfterMark).await;
-            with_intent
-        })
-    }
-
-    fn clear_intent<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        write: WriteId,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            self.failpoints.pass(At::BeforeUnmark).await;
-            self.healthy(|faults| faults.no_unmarks).await?;
-            let without_intent = self.inner.clear_intent(slot, write).await;
-            self.failpoints.pass(At::AfterUnmark).await;
-            without_intent
-        })
-    }
-
+impl PeerRegistry for TestPeers {
     fn heartbeat<'a>(
         &'a self,
         namespace: &'a str,
-        member: InstanceId,
+        instance: InstanceId,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>> {
         Box::pin(async move {
-            self.healthy(|_| false).await?;
-            self.inner.heartbeat(namespace, member, ttl).await
+            self.store.healthy(|_| false).await?;
+            self.peers.heartbeat(namespace, instance, ttl).await
         })
     }
 
     fn leave<'a>(
         &'a self,
         namespace: &'a str,
-        member: InstanceId,
+        instance: InstanceId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.healthy(|_| false).await?;
-            self.inner.leave(namespace, member).await
+            self.store.healthy(|_| false).await?;
+            self.peers.leave(namespace, instance).await
         })
     }
 }

@@ -2,7 +2,6 @@
 //! that can't be written cost their entry, not the request (case C32).
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -20,73 +19,12 @@ use crate::loader;
 use crate::shared_cache::MemoryStore;
 use crate::warm_up::Keys;
 
-#[derive(Clone, Debug)]
-struct Shared(Arc<MemoryStore>);
-
-/// The store is what both guards have in common.
-mod both {
-    use super::Shared;
-    use crate::error::StoreError;
-    use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
-    use futures_util::future::BoxFuture;
-    use std::time::Duration;
-
-    type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
-
-    impl Store for Shared {
-        fn prepare(&self) -> Answer<'_, ()> {
-            self.0.prepare()
-        }
-        fn get_or_lease<'a>(&'a self, s: &'a SlotKey, l: LeaseId, t: Duration) -> Answer<'a, Slot> {
-            self.0.get_or_lease(s, l, t)
-        }
-        fn get<'a>(&'a self, slot: &'a SlotKey) -> Answer<'a, Slot> {
-            self.0.get(slot)
-        }
-        fn fill<'a>(
-            &'a self,
-            slot: &'a SlotKey,
-            lease: LeaseId,
-            entry: Entry,
-            until: u64,
-            ttl: Duration,
-        ) -> Answer<'a, Filled> {
-            self.0.fill(slot, lease, entry, until, ttl)
-        }
-        fn release<'a>(&'a self, slot: &'a SlotKey, lease: LeaseId) -> Answer<'a, ()> {
-            self.0.release(slot, lease)
-        }
-        fn put_intent<'a>(
-            &'a self,
-            slot: &'a SlotKey,
-            write: WriteId,
-            t: Duration,
-        ) -> Answer<'a, ()> {
-            self.0.put_intent(slot, write, t)
-        }
-        fn clear_intent<'a>(&'a self, slot: &'a SlotKey, write: WriteId) -> Answer<'a, ()> {
-            self.0.clear_intent(slot, write)
-        }
-        fn heartbeat<'a>(
-            &'a self,
-            n: &'a str,
-            m: InstanceId,
-            t: Duration,
-        ) -> Answer<'a, Vec<Peer>> {
-            self.0.heartbeat(n, m, t)
-        }
-        fn leave<'a>(&'a self, namespace: &'a str, member: InstanceId) -> Answer<'a, ()> {
-            self.0.leave(namespace, member)
-        }
-    }
-}
-
 /// Two processes with one shared cache; each loads `make()` for every id.
 async fn pair<V: Value>(
     make: impl Fn() -> V + Clone + Send + Sync + 'static,
 ) -> [Guard<i64, V>; 2] {
     let (clock, _) = Clock::manual();
-    let store = Shared(Arc::new(MemoryStore::new(clock.clone())));
+    let store = MemoryStore::new(clock.clone());
     let mut guards = Vec::new();
     for _ in 0..2 {
         let make = make.clone();

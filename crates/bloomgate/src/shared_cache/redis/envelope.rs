@@ -1,15 +1,15 @@
-//! The bytes of a slot: one tag, a short check of the key, the payload.
+//! The bytes of a slot: a tag, a check of the key, the payload.
 //!
-//! | tag | then |
+//! | tag | rest |
 //! |---|---|
-//! | `V` | key check (8 bytes), end in Unix ms (8 bytes), the row's payload |
-//! | `N` | key check, end |
-//! | `L` | the lease's token, 32 hexadecimal digits |
-//! | `M` | the intent: for each open write its token, `:`, its deadline in ms by the server's clock, `;` |
+//! | `V` (value) | key check (8 bytes), end in Unix ms (8 bytes), the row's payload |
+//! | `N` (null) | key check, end |
+//! | `L` (lease) | the lease's id, 32 hexadecimal digits |
+//! | `M` (write intent) | for each open write its id, `:`, its deadline in ms by the server's clock, `;` |
 //!
-//! Numbers are little-endian. A payload is whatever follows the head, so no payload can look like
-//! a sentinel. The check (XXH3-64 of the canonical key) guards against an answer that belongs to
-//! another key: a mismatch is never served.
+//! Numbers are little-endian. A payload is everything after the first 17 bytes, so no payload can
+//! look like a sentinel. The key check (XXH3-64 of the canonical key) guards against a reply that
+//! belongs to another key: a mismatch is never served.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use xxhash_rust::xxh3::xxh3_64;
@@ -20,14 +20,14 @@ const VALUE: u8 = b'V';
 const NULL: u8 = b'N';
 const LEASE: u8 = b'L';
 const INTENT: u8 = b'M';
-/// Tag, key check, end.
+/// Length of tag, key check and end.
 const HEAD: usize = 17;
 
-/// OpenReason the bytes of a slot can't be used.
+/// Why the bytes of a slot can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
     /// Not an envelope.
-    Garbled,
+    Malformed,
     /// An envelope of another key.
     OtherKey,
 }
@@ -54,7 +54,7 @@ pub(crate) fn decode(slot: &SlotKey, bytes: &Bytes) -> Result<Slot, Unusable> {
         Some(&LEASE) => return Ok(Slot::LeaseHeld),
         Some(&INTENT) => return Ok(Slot::WriteIntent),
         Some(&(VALUE | NULL)) if bytes.len() >= HEAD => {}
-        _ => return Err(Unusable::Garbled),
+        _ => return Err(Unusable::Malformed),
     }
     if number(bytes, 1) != check_of(slot) {
         return Err(Unusable::OtherKey);
@@ -63,7 +63,7 @@ pub(crate) fn decode(slot: &SlotKey, bytes: &Bytes) -> Result<Slot, Unusable> {
     match bytes[0] {
         VALUE => Ok(Slot::Value { payload: bytes.slice(HEAD..), until }),
         _ if bytes.len() == HEAD => Ok(Slot::Null { until }),
-        _ => Err(Unusable::Garbled),
+        _ => Err(Unusable::Malformed),
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_bytes_decode_or_are_refused(bytes: Vec<u8>, id: i64) {
+        fn arbitrary_bytes_are_an_entry_only_with_a_whole_head(bytes: Vec<u8>, id: i64) {
             if let Ok(Slot::Null { .. } | Slot::Value { .. }) = decode(&slot(id), &Bytes::from(bytes.clone())) {
                 prop_assert!(bytes.len() >= HEAD);
             }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn case_25_payloads_that_look_like_markers_are_values() {
+    fn case_25_payloads_that_look_like_tags_are_values() {
         for payload in
             ["", "null", "NULL", "*", "{}", "\0", "V", "N", "L", "M", "N12345678abcdefgh"]
         {

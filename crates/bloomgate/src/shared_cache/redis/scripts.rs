@@ -1,8 +1,9 @@
-//! The steps that Redis must take as one.
+//! The Lua scripts of the steps that take more than one command.
 
-/// The server's clock in milliseconds, and a intent taken apart.
+/// The server's time in milliseconds, and a write intent taken apart.
 ///
-/// Deadlines of a intent are on the server's clock, the one clock that all writers of a key share.
+/// The deadlines of a write intent are on the server's clock, the one clock that all writers of a
+/// key share.
 macro_rules! with_intents {
     ($body:literal) => {
         concat!(
@@ -10,14 +11,14 @@ macro_rules! with_intents {
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local kept, latest = {}, now
-local function keep(token, deadline)
-  kept[#kept + 1] = token .. ':' .. string.format('%.0f', deadline) .. ';'
+local function keep(write, deadline)
+  kept[#kept + 1] = write .. ':' .. string.format('%.0f', deadline) .. ';'
   if deadline > latest then latest = deadline end
 end
-local function keep_others(intent, but)
-  for token, deadline in string.gmatch(intent, '(%x+):(%d+);') do
+local function keep_others(intent, own)
+  for write, deadline in string.gmatch(intent, '(%x+):(%d+);') do
     deadline = tonumber(deadline)
-    if token ~= but and deadline > now then keep(token, deadline) end
+    if write ~= own and deadline > now then keep(write, deadline) end
   end
 end
 local function is_intent(slot) return string.sub(slot, 1, 1) == 'M' end
@@ -31,8 +32,8 @@ local slot = redis.call('GET', KEYS[1])
     };
 }
 
-/// Begin (rule B10). `KEYS[1]` slot; `ARGV` write token, how long it lives in ms.
-pub(crate) const PUT_INTENT: &str = with_intents!(
+/// Begin (rule B10). `KEYS[1]` the slot; `ARGV` the write's id, its time to live in ms.
+pub(super) const PUT_INTENT: &str = with_intents!(
     r"
 if slot and is_intent(slot) then keep_others(slot, ARGV[1]) end
 keep(ARGV[1], now + tonumber(ARGV[2]))
@@ -41,8 +42,8 @@ return 1
 "
 );
 
-/// End (rule B14). `KEYS[1]` slot; `ARGV` write token.
-pub(crate) const CLEAR_INTENT: &str = with_intents!(
+/// End (rule B14). `KEYS[1]` the slot; `ARGV` the write's id.
+pub(super) const CLEAR_INTENT: &str = with_intents!(
     r"
 if not slot then return 0 end
 if is_intent(slot) then keep_others(slot, ARGV[1]) end
@@ -51,26 +52,47 @@ return 1
 "
 );
 
-/// A fill is a compare-and-set on the lease (rule B12). `KEYS[1]` slot; `ARGV` lease, entry, ms.
-pub(crate) const FILL: &str = r"
+/// A fill is a compare-and-set on the lease (rule B12). `KEYS[1]` the slot; `ARGV` the lease, the
+/// entry, its time to live in ms.
+pub(super) const FILL: &str = r"
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1
 ";
 
-/// Gives a lease back. `KEYS[1]` slot; `ARGV` lease.
-pub(crate) const RELEASE: &str = r"
+/// Gives a lease back. `KEYS[1]` the slot; `ARGV` the lease.
+pub(super) const RELEASE: &str = r"
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 ";
 
-/// Counts a heartbeat and lists the other live members with theirs. `KEYS[1]` the members' hash;
-/// `ARGV` member, ms after which a silent member is dropped.
-pub(crate) const HEARTBEAT: &str = r"
+/// Removes the entries and leases that one step of `SCAN` finds, and leaves the write intents.
+/// `ARGV` the last step's second result (empty at first), the pattern of the slots' names, the
+/// number of keys to look at. Returns the number removed, and where to go on (empty at the end).
+///
+/// A position means something to the server that gave it only; another one, which took its place
+/// since, is scanned from the start.
+pub(super) const CLEAR_STEP: &str = r"
+local run_id = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+local of_run, position = string.match(ARGV[1], '^(%x+):(%d+)$')
+if of_run ~= run_id then position = '0' end
+local step = redis.call('SCAN', position, 'MATCH', ARGV[2], 'COUNT', ARGV[3])
+local removed = 0
+for _, name in ipairs(step[2]) do
+  if redis.pcall('GETRANGE', name, 0, 0) ~= 'M' then
+    removed = removed + redis.call('UNLINK', name)
+  end
+end
+return {removed, step[1] == '0' and '' or run_id .. ':' .. step[1]}
+";
+
+/// Counts a heartbeat and lists the other live instances with theirs. `KEYS[1]` the hash of the
+/// instances; `ARGV` the instance, ms after which a silent instance is dropped.
+pub(super) const HEARTBEAT: &str = r"
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local mine = redis.call('HGET', KEYS[1], ARGV[1])
-local heartbeats = (mine and tonumber(string.match(mine, '^(%d+):')) or 0) + 1
+local own = redis.call('HGET', KEYS[1], ARGV[1])
+local heartbeats = (own and tonumber(string.match(own, '^(%d+):')) or 0) + 1
 redis.call('HSET', KEYS[1], ARGV[1], heartbeats .. ':' .. string.format('%.0f', now))
 local others = {}
 local rows = redis.call('HGETALL', KEYS[1])

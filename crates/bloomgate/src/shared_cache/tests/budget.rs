@@ -12,7 +12,7 @@ use super::store_fixture::fresh_prefix;
 use crate::clock::{Clock, ManualTime};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::key::KeyBytes;
-use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
+use crate::ports::{ClearStep, Entry, LeaseId, SlotKey, SlotOp, SlotReply, Store, WriteId};
 use crate::telemetry::SharedCounts;
 
 const BUDGET: Duration = Duration::from_millis(100);
@@ -58,70 +58,24 @@ impl Store for FaultyStore {
         })
     }
 
-    fn get_or_lease<'a>(
+    fn endpoint(&self) -> String {
+        "faulty:1".to_owned()
+    }
+
+    fn call<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: LeaseId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Slot, StoreError>> {
-        self.then(self.store.get_or_lease(slot, lease, ttl))
+        op: SlotOp,
+    ) -> BoxFuture<'a, Result<SlotReply, StoreError>> {
+        self.then(self.store.call(slot, op))
     }
 
-    fn get<'a>(&'a self, slot: &'a SlotKey) -> BoxFuture<'a, Result<Slot, StoreError>> {
-        self.then(self.store.get(slot))
-    }
-
-    fn fill<'a>(
+    fn clear_step<'a>(
         &'a self,
-        slot: &'a SlotKey,
-        lease: LeaseId,
-        entry: Entry,
-        until: u64,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Filled, StoreError>> {
-        self.then(self.store.fill(slot, lease, entry, until, ttl))
-    }
-
-    fn release<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        lease: LeaseId,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.then(self.store.release(slot, lease))
-    }
-
-    fn put_intent<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        write: WriteId,
-        lives: Duration,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.then(self.store.put_intent(slot, write, lives))
-    }
-
-    fn clear_intent<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        write: WriteId,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.then(self.store.clear_intent(slot, write))
-    }
-
-    fn heartbeat<'a>(
-        &'a self,
-        namespace: &'a str,
-        member: InstanceId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>> {
-        self.then(self.store.heartbeat(namespace, member, ttl))
-    }
-
-    fn leave<'a>(
-        &'a self,
-        namespace: &'a str,
-        member: InstanceId,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.then(self.store.leave(namespace, member))
+        prefix: &'a str,
+        from: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<ClearStep, StoreError>> {
+        self.then(self.store.clear_step(prefix, from))
     }
 }
 
@@ -145,7 +99,7 @@ impl Bench {
         });
         let store = Arc::clone(&faulty) as Arc<dyn Store>;
         Self {
-            shared: SharedCache::new(store, BUDGET, clock, Arc::clone(&counts)),
+            shared: SharedCache::new("bench".into(), store, BUDGET, clock, Arc::clone(&counts)),
             faulty,
             counts,
             time,

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use testbed::RedisServer;
 
-use super::super::{RedisStore, SharedCache};
+use super::super::{RedisStore, SharedCache, SlotCalls as _};
 use super::store_fixture::{CEILING, LONG, fresh_prefix};
 use crate::clock::Clock;
 use crate::error::StoreErrorKind;
 use crate::key::KeyBytes;
-use crate::ports::{Entry, Filled, InstanceId, LeaseId, Slot, SlotKey, Store, WriteId};
+use crate::ports::{
+    Entry, Filled, InstanceId, LeaseId, PeerRegistry as _, Slot, SlotKey, Store, WriteId,
+};
 use crate::telemetry::SharedCounts;
 
 const BUDGET: Duration = Duration::from_millis(100);
@@ -25,7 +27,8 @@ fn slot(id: i64) -> SlotKey {
 fn shared(store: impl Store, budget: Duration) -> (SharedCache, Arc<SharedCounts>) {
     let counts = Arc::new(SharedCounts::default());
     let counted = Arc::clone(&counts);
-    let shared = SharedCache::new(Arc::new(store), budget, Clock::system(), counted);
+    let shared =
+        SharedCache::new("outage".into(), Arc::new(store), budget, Clock::system(), counted);
     (shared, counts)
 }
 

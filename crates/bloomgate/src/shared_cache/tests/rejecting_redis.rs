@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use testbed::RedisServer;
 
-use super::super::RedisStore;
+use super::super::{RedisStore, SlotCalls as _};
 use super::store_fixture::{CEILING, LONG, fresh_prefix};
 use crate::error::StoreErrorKind;
 use crate::key::KeyBytes;
-use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, Store as _, WriteId};
+use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, WriteId};
 
 struct Filled3 {
     value: SlotKey,

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use testbed::RedisServer;
 
-use super::super::RedisStore;
+use super::super::{RedisStore, SlotCalls as _};
 use super::store_fixture::{LONG, fresh_prefix};
 use crate::key::KeyBytes;
-use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, Store as _};
+use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey};
 
 const KEYS: i64 = 50;
 

@@ -5,11 +5,11 @@ use std::net::{TcpListener, TcpStream};
 
 use testbed::RedisServer;
 
-use super::super::RedisStore;
+use super::super::{RedisStore, SlotCalls as _};
 use super::store_fixture::{LONG, fresh_prefix};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::key::KeyBytes;
-use crate::ports::{InstanceId, LeaseId, SlotKey, Store as _, WriteId};
+use crate::ports::{InstanceId, LeaseId, PeerRegistry as _, SlotKey, Store as _, WriteId};
 
 const PASSWORD: &str = "correct-horse-battery";
 
