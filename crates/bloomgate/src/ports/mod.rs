@@ -9,5 +9,5 @@ mod store;
 pub use backplane::{Backplane, LinkState};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
-pub use source::{Cursor, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
+pub use source::{Cursor, KeySink, Quiesced, ScanCompleted, ScanFrom, Source};
 pub use store::{Entry, Filled, Peer, Slot, SlotKey, Store};
