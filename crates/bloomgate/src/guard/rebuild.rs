@@ -11,6 +11,7 @@ use crate::answer::OpenReason;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, SourceError};
 use crate::gate::{Capacity, FilterSettings, GateSettings, GenerationSpec, LiveGate};
+use crate::key::Key;
 use crate::ports::{LinkState, Source};
 use crate::warm_up::{self, Backoff, Progress};
 
@@ -70,8 +71,8 @@ pub(crate) async fn follow_link<V: Send + Sync + 'static>(
 
 /// Waits for the end of what a killed predecessor may have left under way (rule A8), then tells the
 /// caches and whoever builds the gate.
-pub(crate) async fn quiesce_at_start<V: Send + Sync + 'static>(
-    source: Arc<dyn Source>,
+pub(crate) async fn quiesce_at_start<K: Key, V: Send + Sync + 'static>(
+    source: Arc<dyn Source<Key = K>>,
     local: Arc<LocalView<V>>,
     started: Moment,
     write_window: Duration,
@@ -87,10 +88,10 @@ pub(crate) async fn quiesce_at_start<V: Send + Sync + 'static>(
 
 /// Everything that building a generation takes.
 #[derive(Debug)]
-pub(crate) struct GenerationBuilder {
+pub(crate) struct GenerationBuilder<K: Key> {
     pub(crate) gate: Arc<LiveGate>,
     pub(crate) settings: GateSettings,
-    pub(crate) source: Arc<dyn Source>,
+    pub(crate) source: Arc<dyn Source<Key = K>>,
     pub(crate) standing: watch::Receiver<LinkState>,
     pub(crate) requests: mpsc::UnboundedReceiver<RebuildWaiter>,
     pub(crate) progress: Arc<Progress>,
@@ -99,7 +100,7 @@ pub(crate) struct GenerationBuilder {
     pub(crate) write_window: Duration,
 }
 
-impl GenerationBuilder {
+impl<K: Key> GenerationBuilder<K> {
     /// Builds the first generation, and another whenever one is asked for, or the one in service
     /// lost its certificate or has become too full; for ever.
     pub(crate) async fn run(mut self) {
@@ -176,7 +177,7 @@ impl GenerationBuilder {
         // Rule A2: subscribe to admissions and copy the open set, then scan.
         let building = self.gate.start_generation(spec)?;
         let generation = Arc::clone(building.generation());
-        let insert = |key: &[u8]| generation.insert(key);
+        let insert = |keys: &[K]| generation.insert_many(keys);
         let _completed = warm_up::fill(&*self.source, insert, &self.progress, &self.clock).await;
         building.activate().map_err(Error::RebuildAbandoned)?;
         let number = generation.number();
