@@ -7,6 +7,7 @@ use super::BoxError;
 #[error("{message}")]
 pub struct SourceError {
     message: String,
+    cursor_mismatch: bool,
     #[source]
     source: Option<BoxError>,
 }
@@ -15,7 +16,20 @@ impl SourceError {
     /// An error that says what was being read.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None }
+        Self { message: message.into(), cursor_mismatch: false, source: None }
+    }
+
+    /// A scan was to resume at a [`Cursor`](crate::ports::Cursor) that another source made, or
+    /// another version of this one. The guard then scans from the start.
+    #[must_use]
+    pub fn cursor_mismatch(message: impl Into<String>) -> Self {
+        Self { cursor_mismatch: true, ..Self::new(message) }
+    }
+
+    /// True if the cursor was at fault.
+    #[must_use]
+    pub fn is_cursor_mismatch(&self) -> bool {
+        self.cursor_mismatch
     }
 
     /// Adds the error below this one.

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use bloomgate_filter::{
-    Bitmap, BloomFilter, BloomParams, ExactSet, Family, HashAlgorithm, KeyedHasher, Membership,
-    Secret, Stats,
+    Bitmap, BloomFilter, BloomParams, ExactSet, Family, HashAlgorithm, Key, KeyedHasher,
+    Membership, Secret, Stats,
 };
 
+
+/// Keys that go to the filter in one call.
+const BATCH: usize = 128;
 
 /// What a generation is made of.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +84,27 @@ impl Generation {
     pub(crate) fn insert(&self, key: &[u8]) {
         // Whether a bit was new is advisory and says nothing that the gate needs.
         let _ = self.filter.as_membership().insert(key);
+    }
+
+    /// [`insert`](Self::insert) for each of `keys`, in batches: a large filter fetches memory for
+    /// later keys while it sets the bits of earlier ones.
+    pub(crate) fn insert_many<K: Key>(&self, keys: &[K]) {
+        let filter = self.filter.as_membership();
+        let (mut bytes, mut lengths) = (Vec::new(), [0; BATCH]);
+        for keys in keys.chunks(BATCH) {
+            bytes.clear();
+            for (key, length) in keys.iter().zip(&mut lengths) {
+                let before = bytes.len();
+                key.with_bytes(|canonical| bytes.extend_from_slice(canonical));
+                *length = bytes.len() - before;
+            }
+            let mut slices = [&[][..]; BATCH];
+            let mut rest = bytes.as_slice();
+            for (slice, length) in slices.iter_mut().zip(&lengths[..keys.len()]) {
+                (*slice, rest) = rest.split_at(*length);
+            }
+            filter.insert_many(&slices[..keys.len()]);
+        }
     }
 
     pub(crate) fn stats(&self) -> Stats {

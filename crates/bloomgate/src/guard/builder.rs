@@ -24,7 +24,7 @@ pub struct GuardBuilder<K, V> {
     pub(super) schema: String,
     pub(super) gate: Gate,
     pub(super) secret: Option<Secret>,
-    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) source: Option<Arc<dyn Source<Key = K>>>,
     pub(super) loader: Option<Arc<dyn DynLoader<K, V>>>,
     pub(super) store: Option<Arc<dyn Store>>,
     pub(super) backplane: Option<Arc<dyn Backplane>>,
@@ -78,7 +78,7 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
     }
 
     /// Where the existing ids come from. Required.
-    pub fn source(mut self, source: impl Source) -> Self {
+    pub fn source(mut self, source: impl Source<Key = K>) -> Self {
         self.source = Some(Arc::new(source));
         self
     }

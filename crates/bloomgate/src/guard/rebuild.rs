@@ -11,6 +11,7 @@ use crate::answer::OpenReason;
 use crate::clock::{Clock, Moment};
 use crate::error::{RebuildError, SourceError};
 use crate::gate::{Capacity, FilterSettings, GateSettings, GenerationSpec, LiveGate};
+use crate::key::Key;
 use crate::ports::Source;
 use crate::warm_up::{self, Backoff, Progress};
 
@@ -46,7 +47,7 @@ impl RebuildRequests {
 /// Waits for the end of what a killed predecessor may have left under way (rule A8), then lets the
 /// caches take what is loaded, and the gate be built.
 pub(crate) async fn quiesce_at_start<K, V>(
-    source: Arc<dyn Source>,
+    source: Arc<dyn Source<Key = K>>,
     local: Arc<LocalView<K, V>>,
     started: Moment,
     write_window: Duration,
@@ -54,7 +55,7 @@ pub(crate) async fn quiesce_at_start<K, V>(
     clock: Clock,
     quiesced: watch::Sender<bool>,
 ) where
-    K: Clone + Send + Sync + 'static,
+    K: Key,
     V: Send + Sync + 'static,
 {
     warm_up::quiesce(&*source, started, write_window, &progress, &clock).await;
@@ -65,11 +66,11 @@ pub(crate) async fn quiesce_at_start<K, V>(
 
 /// Everything that building a generation takes.
 #[derive(Debug)]
-pub(crate) struct GenerationBuilder {
+pub(crate) struct GenerationBuilder<K: Key> {
     pub(crate) name: Arc<str>,
     pub(crate) gate: Arc<LiveGate>,
     pub(crate) settings: GateSettings,
-    pub(crate) source: Arc<dyn Source>,
+    pub(crate) source: Arc<dyn Source<Key = K>>,
     pub(crate) requests: mpsc::UnboundedReceiver<RebuildWaiter>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) clock: Clock,
@@ -77,7 +78,7 @@ pub(crate) struct GenerationBuilder {
     pub(crate) write_window: Duration,
 }
 
-impl GenerationBuilder {
+impl<K: Key> GenerationBuilder<K> {
     /// Builds the first generation, and another whenever one is asked for, or the one in service
     /// was voided or has become too full; for ever.
     pub(crate) async fn run(mut self) {
@@ -160,7 +161,7 @@ impl GenerationBuilder {
         // Rule A2: subscribe to admissions and copy the open set, then scan.
         let building = self.gate.start_generation(spec).map_err(RebuildError::Filter)?;
         let generation = Arc::clone(building.generation());
-        let insert = |key: &[u8]| generation.insert(key);
+        let insert = |keys: &[K]| generation.insert_many(keys);
         let _completed = warm_up::fill(&*self.source, insert, &self.progress, &self.clock).await;
         building.activate().map_err(RebuildError::Voided)?;
         self.warn_if_undersized();

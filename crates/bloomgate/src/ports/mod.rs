@@ -11,5 +11,5 @@ pub use backplane::{Backplane, LinkState, PeerEvents, PeerWrite};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
 pub use peers::{Peer, PeerRegistry};
-pub use source::{Cursor, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
+pub use source::{Cursor, KeySink, Quiesced, ScanCompleted, ScanFrom, Source};
 pub use store::{ClearStep, Entry, Filled, Slot, SlotKey, SlotOp, SlotReply, Store};

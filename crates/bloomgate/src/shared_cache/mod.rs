@@ -131,7 +131,6 @@ impl SharedCache {
     /// Removes every entry and lease under `prefix`, but no write intents, and returns how many it
     /// removed. Each step has `step_budget`; after a failed one, some may be removed and others
     /// not: start over.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the guard's invalidation of all keys"))]
     pub(crate) async fn clear(
         &self,
         prefix: &str,

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 
 use crate::error::{ConfigError, SourceError};
 use crate::key::Key;
-use crate::ports::{Cursor, Scan, ScanCompleted, ScanFrom};
+use crate::ports::{Cursor, KeySink, ScanCompleted, ScanFrom};
 use crate::sql::Quoted;
 
 /// The statements of a walk, and how errors name it.
@@ -50,14 +50,14 @@ impl Statements {
 }
 
 /// Hands over page after page; `page_after` fetches the one after a key.
-pub(super) async fn walk<'a, K: Key>(
+pub(super) async fn walk<'a, K: Key + serde::Serialize + serde::de::DeserializeOwned>(
     from: ScanFrom,
-    into: &mut dyn Scan,
+    sink: &dyn KeySink<K>,
     page_after: impl Fn(Option<K>) -> BoxFuture<'a, Result<Vec<K>, SourceError>>,
 ) -> Result<ScanCompleted, SourceError> {
     let mut last: Option<K> = match &from {
         ScanFrom::Start => None,
-        ScanFrom::After(cursor) => cursor.position().cloned(),
+        ScanFrom::After(cursor) => Some(cursor.position()?),
     };
     loop {
         let page = page_after(last).await?;
@@ -65,10 +65,8 @@ pub(super) async fn walk<'a, K: Key>(
         let Some(newest) = page.last().cloned() else {
             return Ok(ScanCompleted::explicit_end());
         };
-        for key in &page {
-            key.with_bytes(|bytes| into.key(bytes));
-        }
-        into.checkpoint(Cursor::new(newest.clone()));
+        sink.insert(&page);
+        sink.checkpoint(Cursor::new(&newest)?);
         last = Some(newest);
         tokio::task::yield_now().await;
     }

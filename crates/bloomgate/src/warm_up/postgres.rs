@@ -12,7 +12,7 @@ use super::pages::{self, Statements};
 use crate::clock::Clock;
 use crate::error::{ConfigError, SourceError};
 use crate::key::Key;
-use crate::ports::{Quiesced, Scan, ScanCompleted, ScanFrom, Source};
+use crate::ports::{KeySink, Quiesced, ScanCompleted, ScanFrom, Source};
 
 /// Keys in one query.
 pub(super) const PAGE: u32 = 50_000;
@@ -59,11 +59,15 @@ impl<K> PgTable<K> {
 impl<K> Source for PgTable<K>
 where
     K: Key
+        + serde::Serialize
+        + serde::de::DeserializeOwned
         + Unpin
         + for<'r> sqlx::Decode<'r, Postgres>
         + sqlx::Type<Postgres>
         + for<'q> sqlx::Encode<'q, Postgres>,
 {
+    type Key = K;
+
     fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>> {
         Box::pin(async move {
             let counted: i64 = sqlx::query_scalar(AssertSqlSafe(self.sql.count.clone()))
@@ -97,9 +101,9 @@ where
     fn scan<'a>(
         &'a self,
         from: ScanFrom,
-        into: &'a mut dyn Scan,
+        sink: &'a dyn KeySink<K>,
     ) -> BoxFuture<'a, Result<ScanCompleted, SourceError>> {
-        Box::pin(pages::walk(from, into, move |last: Option<K>| {
+        Box::pin(pages::walk(from, sink, move |last: Option<K>| {
             let page = match last {
                 None => sqlx::query_scalar(AssertSqlSafe(self.sql.first.clone())),
                 Some(last) => sqlx::query_scalar(AssertSqlSafe(self.sql.next.clone())).bind(last),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bloomgate::ports::{Quiesced, Scan, ScanCompleted, ScanFrom};
+use bloomgate::ports::{KeySink, Quiesced, ScanCompleted, ScanFrom};
 use bloomgate::{Source, SourceError};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
@@ -128,6 +128,12 @@ impl<S> WhenPrepared<S> {
 }
 
 impl<S: Source> Source for WhenPrepared<S> {
+    type Key = S::Key;
+
+    fn describe(&self) -> String {
+        self.source.describe()
+    }
+
     fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>> {
         Box::pin(async {
             self.preparing.until_ready().await?;
@@ -145,11 +151,11 @@ impl<S: Source> Source for WhenPrepared<S> {
     fn scan<'a>(
         &'a self,
         from: ScanFrom,
-        into: &'a mut dyn Scan,
+        sink: &'a dyn KeySink<S::Key>,
     ) -> BoxFuture<'a, Result<ScanCompleted, SourceError>> {
         Box::pin(async {
             self.preparing.until_ready().await?;
-            self.source.scan(from, into).await
+            self.source.scan(from, sink).await
         })
     }
 }

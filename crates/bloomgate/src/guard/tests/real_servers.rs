@@ -20,7 +20,7 @@ use crate::gate::Gate;
 use crate::guard::Guard;
 use crate::loader::postgres::PgLoader;
 use crate::loader::sqlite::SqliteLoader;
-use crate::ports::{Loader, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
+use crate::ports::{KeySink, Loader, Quiesced, ScanCompleted, ScanFrom, Source};
 use crate::shared_cache::RedisStore;
 use crate::warm_up::{PgTable, SqliteTable};
 
@@ -45,6 +45,8 @@ impl<L: Loader<i64, Row, Error = sqlx::Error>> Loader<i64, Row> for HeldLoader<L
 struct HeldSource<S>(S, Failpoints);
 
 impl<S: Source> Source for HeldSource<S> {
+    type Key = S::Key;
+
     fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>> {
         self.0.count()
     }
@@ -56,10 +58,10 @@ impl<S: Source> Source for HeldSource<S> {
     fn scan<'a>(
         &'a self,
         from: ScanFrom,
-        into: &'a mut dyn Scan,
+        sink: &'a dyn KeySink<S::Key>,
     ) -> BoxFuture<'a, Result<ScanCompleted, SourceError>> {
         Box::pin(async move {
-            let end = self.0.scan(from, into).await;
+            let end = self.0.scan(from, sink).await;
             self.1.pass(At::BeforeEnd).await;
             end
         })

@@ -9,8 +9,7 @@ use parking_lot::Mutex;
 use super::failpoints::{At, Failpoints};
 use super::fake_table::FakeTable;
 use crate::error::SourceError;
-use crate::key::KeyBytes;
-use crate::ports::{Cursor, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
+use crate::ports::{Cursor, KeySink, Quiesced, ScanCompleted, ScanFrom, Source};
 
 /// Keys between two checkpoints.
 pub(super) const CHUNK: usize = 10;
@@ -18,9 +17,9 @@ pub(super) const CHUNK: usize = 10;
 /// How a scan ends early.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cut {
-    /// With an error, after so many keys of this attempt.
+    /// With an error, after this many keys of this attempt.
     Error(usize),
-    /// It failpoints answering after so many keys.
+    /// It stops answering, after this many keys.
     Stall(usize),
 }
 
@@ -83,6 +82,8 @@ impl TestSource {
 }
 
 impl Source for TestSource {
+    type Key = i64;
+
     fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>> {
         Box::pin(async move {
             self.failpoints.pass(At::Counting).await;
@@ -106,12 +107,12 @@ impl Source for TestSource {
     fn scan<'a>(
         &'a self,
         from: ScanFrom,
-        into: &'a mut dyn Scan,
+        sink: &'a dyn KeySink<i64>,
     ) -> BoxFuture<'a, Result<ScanCompleted, SourceError>> {
         Box::pin(async move {
             let after = match &from {
                 ScanFrom::Start => None,
-                ScanFrom::After(cursor) => cursor.position::<i64>().copied(),
+                ScanFrom::After(cursor) => Some(cursor.position()?),
             };
             let cut = {
                 let mut script = self.script.lock();
@@ -134,10 +135,10 @@ impl Source for TestSource {
                         }
                         _ => {}
                     }
-                    into.key(KeyBytes::of(id).as_slice());
+                    sink.insert(&[*id]);
                     handed += 1;
                 }
-                into.checkpoint(Cursor::new(chunk[chunk.len() - 1]));
+                sink.checkpoint(Cursor::new(&chunk[chunk.len() - 1])?);
             }
             match cut {
                 // A cut past the last key: everything was handed over but the end.

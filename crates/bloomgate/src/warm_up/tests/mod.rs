@@ -1,9 +1,11 @@
-//! Scans that end, break off, resume or stall; and what may still be under way at a start.
+//! Tests of fillings, of quiescing, and of each source.
 
-mod filling;
+mod fill;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod quiesce;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod scanned;
+mod scripted_source;
 #[cfg(feature = "sqlite")]
 mod sqlite;

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool};
 use testbed::PostgresServer;
 
 use super::super::{PgTable, Progress, fill};
-use super::scanned::{Scanned, bytes_of, has_exactly};
+use super::scanned::{has_exactly, scan_error};
 use crate::clock::Clock;
-use crate::key::KeyBytes;
-use crate::ports::{Quiesced, ScanFrom, Source};
+use crate::ports::{Quiesced, Source};
 
 const PAGE: i64 = super::super::postgres::PAGE as i64;
 const CEILING: Duration = Duration::from_secs(60);
@@ -117,14 +117,11 @@ async fn case_35_a_table_a_column_or_a_type_that_is_not_there_is_an_error() {
     for (name, column) in [("no_items", "id"), ("items", "no_id"), ("no.items", "id")] {
         let source = table::<i64>(&pool, name, column);
         assert!(source.count().await.is_err(), "{name}.{column}");
-        let scanned = Scanned::resume_from(&source, ScanFrom::Start).await;
-        assert!(scanned.unwrap_err().to_string().contains(name));
+        let error = scan_error(&source).await;
+        assert!(error.to_string().contains(name), "{error}");
     }
-    for source in
-        [&table::<i32>(&pool, "items", "id") as &dyn Source, &table::<String>(&pool, "items", "id")]
-    {
-        assert!(Scanned::resume_from(source, ScanFrom::Start).await.is_err());
-    }
+    scan_error(&table::<i32>(&pool, "items", "id")).await;
+    scan_error(&table::<String>(&pool, "items", "id")).await;
 }
 
 /// Two pages and a bit, on a pool whose connections have this name.
@@ -137,25 +134,25 @@ async fn large_table(server: &PostgresServer, name: &str) -> PgPool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn case_35_a_scan_whose_backend_is_killed_within_a_query_fails_and_is_resumed_by_filling() {
+async fn case_35_filling_resumes_a_scan_whose_backend_was_killed_within_a_query() {
     let server = PostgresServer::shared();
     let pool = large_table(server, "killed").await;
     let url = pool.connect_options();
     let database = server.url_for(url.get_database().unwrap());
     let source = table::<i64>(&pool, "items", "id");
-    // A lock that is taken after the first page holds the second one up; whoever waits for it is
-    // killed. Twice, then the lock goes.
+    // A lock that is taken after the first page holds the second one up. A backend that waits for
+    // it is killed, twice; then the lock goes.
     let locking = PgPoolOptions::new()
         .max_connections(2)
         .connect_with((*url).clone().application_name("locking"))
         .await
         .unwrap();
     let (progress, clock) = (Progress::default(), Clock::system());
-    let mut keys = Vec::new();
+    let keys = Mutex::new(Vec::new());
     let (reached, mut first_page) = tokio::sync::mpsc::unbounded_channel();
-    let insert = |key: &[u8]| {
-        keys.push(KeyBytes::of(&key.to_vec()));
-        if keys.len() == PAGE as usize / 2 {
+    let insert = |page: &[i64]| {
+        keys.lock().extend_from_slice(page);
+        if keys.lock().len() == PAGE as usize {
             // The page's query is over; the next one can't have begun.
             let lock = "BEGIN; LOCK TABLE items IN ACCESS EXCLUSIVE MODE";
             let locked = reached.send(lock);
@@ -172,14 +169,14 @@ async fn case_35_a_scan_whose_backend_is_killed_within_a_query_fails_and_is_resu
         }
     };
     let filling = fill(&source, insert, &progress, &clock);
-    let meddling = tokio::spawn(async move {
+    let killing = tokio::spawn(async move {
         let lock = first_page.recv().await.unwrap();
         let mut holder = locking.acquire().await.unwrap();
         sqlx::raw_sql(lock).execute(&mut *holder).await.unwrap();
         let mut killed = 0_i64;
         let end = Instant::now() + CEILING;
         while killed < 2 {
-            assert!(Instant::now() < end, "nobody waits for the lock");
+            assert!(Instant::now() < end, "no backend waits for the lock");
             let kill = "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
                 FROM pg_stat_activity
                 WHERE application_name = 'killed' AND wait_event_type = 'Lock'";
@@ -189,13 +186,14 @@ async fn case_35_a_scan_whose_backend_is_killed_within_a_query_fails_and_is_resu
         sqlx::raw_sql("ROLLBACK").execute(&mut *holder).await.unwrap();
     });
     let _end = tokio::time::timeout(CEILING, filling).await.unwrap();
-    meddling.await.unwrap();
+    killing.await.unwrap();
     // It went on after the first page: every key once.
-    assert!(keys == bytes_of(1..=2 * PAGE + 10), "{} keys", keys.len());
+    let keys = keys.into_inner();
+    assert!(keys.iter().copied().eq(1..=2 * PAGE + 10), "{} keys", keys.len());
 }
 
 #[tokio::test]
-async fn case_35_a_scan_that_runs_into_the_statement_time_out_fails_and_is_resumed_by_filling() {
+async fn case_35_filling_resumes_a_scan_that_ran_into_the_statement_time_out() {
     let server = PostgresServer::shared();
     let pool = large_table(server, "hindered").await;
     // A view whose rows past the first page take too long, until the brake is off.
@@ -215,13 +213,18 @@ async fn case_35_a_scan_that_runs_into_the_statement_time_out_fails_and_is_resum
     let hurried = PgPoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
     // Sorting the view asks for all of its rows, so that already the first page fails.
     let source = table::<i64>(&hurried, "slow_items", "id");
-    let error = Scanned::resume_from(&source, ScanFrom::Start).await.unwrap_err();
+    let error = scan_error(&source).await;
     let below = std::error::Error::source(&error).unwrap().to_string();
     assert!(below.contains("statement timeout"), "{below}");
 
     let progress = Progress::default();
-    let (mut seen, clock) = (vec![false; 2 * PAGE as usize + 11], Clock::system());
-    let insert = |key: &[u8]| seen[u64::from_le_bytes(key.try_into().unwrap()) as usize] = true;
+    let (seen, clock) = (Mutex::new(vec![false; 2 * PAGE as usize + 11]), Clock::system());
+    let insert = |keys: &[i64]| {
+        let mut seen = seen.lock();
+        for key in keys {
+            seen[*key as usize] = true;
+        }
+    };
     let filling = fill(&source, insert, &progress, &clock);
     let release = async {
         let end = Instant::now() + CEILING;
@@ -235,12 +238,12 @@ async fn case_35_a_scan_that_runs_into_the_statement_time_out_fails_and_is_resum
     };
     let (_end, ()) =
         tokio::time::timeout(CEILING, async { tokio::join!(filling, release) }).await.unwrap();
-    assert!(seen[1..].iter().all(|seen| *seen));
+    assert!(seen.lock()[1..].iter().all(|seen| *seen));
     assert_eq!(progress.last_error(), None);
 }
 
 #[tokio::test]
-async fn case_38_settling_waits_for_the_transactions_of_its_time_and_not_for_later_ones() {
+async fn case_38_quiescing_waits_for_transactions_begun_before_it_and_not_for_later_ones() {
     // A server of its own: other tests' transactions would hold it up.
     let server = PostgresServer::start();
     let pool = PgPoolOptions::new().max_connections(5).connect(&server.url()).await.unwrap();
@@ -268,7 +271,7 @@ async fn case_38_settling_waits_for_the_transactions_of_its_time_and_not_for_lat
 }
 
 #[tokio::test]
-async fn case_38_settling_waits_for_a_transaction_among_many_that_end() {
+async fn case_38_quiescing_waits_for_an_early_transaction_while_later_ones_end() {
     let server = PostgresServer::start();
     let pool = PgPoolOptions::new().max_connections(5).connect(&server.url()).await.unwrap();
     run(&pool, ITEMS).await;
@@ -291,7 +294,7 @@ async fn case_38_settling_waits_for_a_transaction_among_many_that_end() {
 }
 
 #[tokio::test]
-async fn settling_an_idle_server_needs_nobody_elses_transactions() {
+async fn quiescing_an_idle_server_ends() {
     let server = PostgresServer::start();
     let pool = PgPoolOptions::new().max_connections(5).connect(&server.url()).await.unwrap();
     run(&pool, ITEMS).await;
@@ -314,5 +317,5 @@ async fn a_server_that_is_away_is_an_error() {
     let source = table::<i64>(&pool, "items", "id");
     assert!(source.count().await.is_err());
     assert!(source.quiesce().await.is_err());
-    assert!(Scanned::resume_from(&source, ScanFrom::Start).await.is_err());
+    scan_error(&source).await;
 }

@@ -6,8 +6,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
 use sqlx::{AssertSqlSafe, SqlitePool};
 
 use super::super::SqliteTable;
-use super::scanned::{Scanned, bytes_of, has_exactly};
-use crate::ports::{Quiesced, ScanFrom, Source};
+use super::scanned::{Scanned, has_exactly, scan_error};
+use crate::ports::{Quiesced, Source};
 
 const PAGE: i64 = super::super::sqlite::PAGE as i64;
 
@@ -32,7 +32,7 @@ fn table<K>(pool: &SqlitePool, table: &str, column: &str) -> SqliteTable<K> {
     SqliteTable::new(pool.clone(), table, column).unwrap()
 }
 
-/// `first`, `first + step`, …: so many.
+/// Inserts `count` ids: `first`, `first + step`, ….
 fn numbers(first: i64, step: i64, count: i64) -> String {
     format!(
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {count})
@@ -110,8 +110,7 @@ async fn case_35_a_table_or_a_column_that_is_not_there_is_an_error() {
     for (name, column) in [("no_items", "id"), ("items", "no_id"), ("no.items", "id")] {
         let source = table::<String>(&pool, name, column);
         assert!(source.count().await.is_err(), "{name}.{column}");
-        let scanned = Scanned::resume_from(&source, ScanFrom::Start).await;
-        let error = scanned.err().unwrap_or_else(|| panic!("{name}.{column} was scanned"));
+        let error = scan_error(&source).await;
         assert!(error.to_string().contains(name), "{error}");
     }
 }
@@ -124,18 +123,12 @@ async fn case_35_a_row_that_does_not_decode_is_an_error_and_not_passed_over() {
          INSERT INTO items VALUES (1, 'a'), (2, 'b'), ('three', x'ff'), (4, 'd');",
     )
     .await;
-    for source in [
-        &table::<i64>(&pool, "items", "number") as &dyn Source,
-        &table::<String>(&pool, "items", "code"),
-    ] {
-        assert!(Scanned::resume_from(source, ScanFrom::Start).await.is_err());
-    }
+    scan_error(&table::<i64>(&pool, "items", "number")).await;
+    scan_error(&table::<String>(&pool, "items", "code")).await;
     run(&pool, "DELETE FROM items; INSERT INTO items VALUES (1.5, 'a'), (2, 'b')").await;
-    let source = table::<i64>(&pool, "items", "number");
-    assert!(Scanned::resume_from(&source, ScanFrom::Start).await.is_err());
+    scan_error(&table::<i64>(&pool, "items", "number")).await;
     run(&pool, "DELETE FROM items; INSERT INTO items VALUES (4294967301, 'a')").await;
-    let source = table::<i32>(&pool, "items", "number");
-    assert!(Scanned::resume_from(&source, ScanFrom::Start).await.is_err());
+    scan_error(&table::<i32>(&pool, "items", "number")).await;
 }
 
 #[tokio::test]
@@ -151,13 +144,11 @@ async fn rows_that_come_during_a_scan_do_not_disturb_it() {
     let scanned = Scanned::all_of(&source).await;
     inserting.await.unwrap();
     let scanned: std::collections::HashSet<_> = scanned.keys.into_iter().collect();
-    for key in bytes_of((0..2 * PAGE).map(|i| i * 2)) {
-        assert!(scanned.contains(&key));
-    }
+    assert!((0..2 * PAGE).all(|i| scanned.contains(&(i * 2))));
 }
 
 #[tokio::test]
-async fn settling_waits_for_a_write_of_another_connection_to_end() {
+async fn quiescing_waits_for_a_write_of_another_connection_to_end() {
     let (_folder, pool) = pool(ITEMS).await;
     let source = table::<i64>(&pool, "items", "id");
     assert_eq!(source.quiesce().await.unwrap(), Quiesced::Drained);
@@ -176,7 +167,7 @@ async fn settling_waits_for_a_write_of_another_connection_to_end() {
 }
 
 #[tokio::test]
-async fn a_write_lock_that_stays_is_an_error_and_no_settling() {
+async fn quiescing_fails_while_a_write_lock_stays() {
     let folder = testbed::temp_folder();
     let options = SqliteConnectOptions::new()
         .filename(folder.path().join("test.db"))
