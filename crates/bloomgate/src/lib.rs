@@ -77,7 +77,7 @@ pub use error::{
 };
 pub use gate::Gate;
 pub use guard::{
-    Admit, Admitted, GateOnly, Guard, GuardBuilder, OnStoreFailure, Value, WriteHandle,
+    Admit, Admitted, GateOnly, Guard, GuardBuilder, GuardKind, OnStoreFailure, Value, WriteHandle,
 };
 #[cfg(feature = "axum")]
 pub use http_guard::{GuardLayer, Guarded, path_param};

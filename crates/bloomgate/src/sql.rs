@@ -29,7 +29,11 @@ impl std::fmt::Display for Quoted {
 fn quote(field: &'static str, name: &str) -> Result<String, ConfigError> {
     if name.is_empty() || name.contains('\0') {
         let problem = format!("{name:?} can't be a name");
-        return Err(ConfigError::setting(field, problem, "give a name that isn't empty and holds no NUL"));
+        return Err(ConfigError::setting(
+            field,
+            problem,
+            "give a name that isn't empty and holds no NUL",
+        ));
     }
     Ok(format!("\"{}\"", name.replace('"', "\"\"")))
 }

@@ -74,7 +74,9 @@ impl<E> WriteError<E> {
 pub enum EndError {
     /// The write window had passed before End. What was committed after it may have met readers
     /// that cached the old row: invalidate the key, and give the transaction a shorter time-out.
-    #[error("the write ended {late:?} after its window; what is cached of its keys may be outdated")]
+    #[error(
+        "the write ended {late:?} after its window; what is cached of its keys may be outdated"
+    )]
     TooLate {
         /// By how much.
         late: Duration,

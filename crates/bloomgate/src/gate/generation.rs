@@ -7,7 +7,6 @@ use bloomgate_filter::{
     Membership, Secret, Stats,
 };
 
-
 /// Keys that go to the filter in one call.
 const BATCH: usize = 128;
 
@@ -49,7 +48,11 @@ impl Filter {
 }
 
 impl Generation {
-    pub(crate) fn new(number: u64, spec: GenerationSpec, secret: &Secret) -> Result<Self, Arc<bloomgate_filter::Error>> {
+    pub(crate) fn new(
+        number: u64,
+        spec: GenerationSpec,
+        secret: &Secret,
+    ) -> Result<Self, Arc<bloomgate_filter::Error>> {
         let filter = match spec {
             GenerationSpec::Bloom(plan, hash) => {
                 let nonce: [u8; 16] = rand::random();

@@ -28,7 +28,6 @@ use tokio::sync::watch;
 
 use crate::answer::{OpenReason, Verdict};
 use crate::clock::Clock;
-use crate::error::ConfigError;
 use crate::key::KeyBytes;
 use crate::ports::{LinkState, PeerWrite};
 
@@ -235,9 +234,8 @@ impl LiveGate {
     /// The state of the gate, for the status document.
     pub(crate) fn snapshot(&self) -> GateSnapshot {
         let view = self.view.load_full();
-        let lease_ended = || {
-            view.lease_end.has_passed(&self.clock).then_some(OpenReason::LeaseEnded)
-        };
+        let lease_ended =
+            || view.lease_end.has_passed(&self.clock).then_some(OpenReason::LeaseEnded);
         GateSnapshot {
             open_reason: view.open_reason.or_else(lease_ended),
             serving: view.serving.clone(),

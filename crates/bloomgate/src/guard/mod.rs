@@ -48,7 +48,7 @@ use crate::warm_up::Progress;
 
 pub use builder::GuardBuilder;
 pub use create::{Admit, Admitted};
-pub use gate_only::GateOnly;
+pub use gate_only::{GateOnly, GuardKind};
 pub use handle::WriteHandle;
 pub use settings::OnStoreFailure;
 

@@ -89,7 +89,7 @@ impl<K: Key, V: Value> Inner<K, V> {
         let version = leader.version();
         let known = self.gate.known(&bytes);
         // The gate passed this id because it is open; while it was closed, it would not have.
-        let unseen = known == Known::No && !self.settings.gate.forced_open;
+        let unseen = known == Known::No && !self.forced_open;
         let mut lease = None;
         // Rule A4: while the key is open, both caches are skipped.
         if !version.open && self.shared.is_some() {
@@ -248,7 +248,7 @@ impl<K: Key, V: Value> Inner<K, V> {
             // In the first warm-up nothing has been seen to exist, so that every id of an attack
             // comes this far: its sentinels stay local.
             Answer::Absent(_) => {
-                let seen = self.settings.gate.forced_open || self.gate.was_complete();
+                let seen = self.forced_open || self.gate.was_complete();
                 seen.then_some(Entry::Null)
             }
         };

@@ -137,7 +137,10 @@ impl<K: Key> GenerationBuilder<K> {
                     }
                 }
                 Err(RebuildError::Voided(_)) => {
-                    tracing::info!(guard = &*self.name, "the generation was voided; building another");
+                    tracing::info!(
+                        guard = &*self.name,
+                        "the generation was voided; building another"
+                    );
                 }
                 Err(error) => {
                     self.progress.failed("building the gate", &error);
@@ -212,7 +215,8 @@ impl<K: Key> GenerationBuilder<K> {
             Capacity::Fixed(items) => items,
             Capacity::Counted => Capacity::for_rows(self.count().await),
         };
-        let plan = BloomParams::new(capacity, rate).map_err(|error| RebuildError::Filter(error.into()))?;
+        let plan =
+            BloomParams::new(capacity, rate).map_err(|error| RebuildError::Filter(error.into()))?;
         Ok(GenerationSpec::Bloom(plan, hash))
     }
 

@@ -121,7 +121,11 @@ impl Settings {
         within("stale_if_error", self.stale_if_error, Duration::ZERO, MAX_TTL)?;
         if !(0.0..1.0).contains(&self.jitter) {
             let problem = format!("{} is not in 0 ≤ jitter < 1", self.jitter);
-            return Err(ConfigError::setting("jitter", problem, "0.1 takes up to a tenth off each time"));
+            return Err(ConfigError::setting(
+                "jitter",
+                problem,
+                "0.1 takes up to a tenth off each time",
+            ));
         }
         for (field, value) in [
             ("max_concurrent_loads", self.max_concurrent_loads as u64),
@@ -130,12 +134,18 @@ impl Settings {
             ("local_null_capacity", self.local_null_capacity),
         ] {
             if value == 0 {
-                return Err(ConfigError::setting(field, "0 would let nothing through", "give at least 1"));
+                return Err(ConfigError::setting(
+                    field,
+                    "0 would let nothing through",
+                    "give at least 1",
+                ));
             }
         }
         if self.max_unseen_loads > self.max_concurrent_loads {
-            let problem =
-                format!("{} is more than the {} permits in all", self.max_unseen_loads, self.max_concurrent_loads);
+            let problem = format!(
+                "{} is more than the {} permits in all",
+                self.max_unseen_loads, self.max_concurrent_loads
+            );
             return Err(ConfigError::setting(
                 "max_unseen_loads",
                 problem,
@@ -149,7 +159,11 @@ impl Settings {
                 self.lease_ttl,
                 self.longest_fill()
             );
-            return Err(ConfigError::setting("lease_ttl", problem, "leave it out, or give a longer one"));
+            return Err(ConfigError::setting(
+                "lease_ttl",
+                problem,
+                "leave it out, or give a longer one",
+            ));
         }
         if self.store_timeout * 2 > self.write_window - self.run_for() {
             let problem = format!(

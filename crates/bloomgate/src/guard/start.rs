@@ -8,21 +8,21 @@ use futures_util::FutureExt as _;
 use tokio::sync::watch;
 
 use super::builder::GuardBuilder;
-use super::gate_only::{GateOnly, NoLoader};
+use super::gate_only::GuardKind;
 use super::local_view::LocalView;
 use super::peer_events::Receiver;
 use super::rebuild::{self, RebuildRequests};
 use super::settings::Settings;
 use super::shared_cache_bypass::SharedCacheBypass;
 use super::slots::Slots;
-use super::{AbortOnDrop, Guard, Inner, RunningWrites, Value};
+use super::{AbortOnDrop, Guard, Inner, RunningWrites};
 use crate::backplane::{Alone, PeerWatch, PeerWatchSettings};
 use crate::clock::Clock;
 use crate::error::{ConfigError, StoreErrorKind};
 use crate::flight::Flights;
 use crate::gate::LiveGate;
 use crate::key::Key;
-use crate::loader::{Bulkhead, BulkheadLimits, DynLoader, LimitedLoader, erase};
+use crate::loader::{Bulkhead, BulkheadLimits, LimitedLoader};
 use crate::local_cache::LocalLimits;
 use crate::ports::{Backplane, PeerEvents, Store};
 use crate::shared_cache::SharedCache;
@@ -35,7 +35,12 @@ pub(super) const MAX_FLIGHTS: usize = 16_384;
 /// Open writes at a time.
 pub(super) const MAX_WRITES: usize = 10_000;
 
-impl<K: Key, V: Value> GuardBuilder<K, V> {
+/// A required setting that wasn't given.
+pub(super) fn missing(field: &'static str) -> ConfigError {
+    ConfigError::setting(field, "not given", "it is required")
+}
+
+impl<K: Key, V: GuardKind<K>> GuardBuilder<K, V> {
     /// Starts the guard. It passes everything until its first warm-up has succeeded; a database or
     /// a shared cache that is down is tried again for as long as it takes.
     ///
@@ -45,28 +50,7 @@ impl<K: Key, V: Value> GuardBuilder<K, V> {
     /// When a setting is nonsense, or the shared cache says that it will never do (a Redis older
     /// than 7.0).
     pub async fn build(mut self) -> Result<Guard<K, V>, ConfigError> {
-        let loader = self.loader.take().ok_or_else(|| missing("loader"))?;
-        self.start(loader).await
-    }
-}
-
-impl<K: Key> GuardBuilder<K, GateOnly> {
-    /// Starts a guard that is a gate alone: nothing is loaded and nothing cached. See
-    /// [`GuardBuilder::build`] of a guard with values for the rest.
-    ///
-    /// # Errors
-    /// When a setting is nonsense.
-    pub async fn build(self) -> Result<Guard<K, GateOnly>, ConfigError> {
-        self.start(erase(NoLoader)).await
-    }
-}
-
-fn missing(field: &'static str) -> ConfigError {
-    ConfigError::setting(field, "not given", "it is required")
-}
-
-impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
-    async fn start(self, loader: Arc<dyn DynLoader<K, V>>) -> Result<Guard<K, V>, ConfigError> {
+        let loader = V::loader_of(self.loader.take())?;
         check_name(&self.name)?;
         let gate_settings = self.gate.check(&K::kind())?;
         let settings = self.settings.checked(self.given)?;

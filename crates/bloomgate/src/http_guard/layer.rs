@@ -81,7 +81,10 @@ impl<K, V, X> GuardLayer<K, V, X> {
     /// The reply when the guard could not answer (reading mode). Default: 503 with `Retry-After: 1`
     /// for what may pass (see [`ReadError::is_temporary`]), otherwise 500.
     #[must_use]
-    pub fn on_error(mut self, reply: impl Fn(&ReadError) -> Response + Send + Sync + 'static) -> Self {
+    pub fn on_error(
+        mut self,
+        reply: impl Fn(&ReadError) -> Response + Send + Sync + 'static,
+    ) -> Self {
         self.on_error = Arc::new(reply);
         self
     }

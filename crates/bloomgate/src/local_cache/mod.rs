@@ -32,12 +32,7 @@ struct Held<K, T> {
 
 impl<K: Clone, T: Clone> Clone for Held<K, T> {
     fn clone(&self) -> Self {
-        Self {
-            key: self.key.clone(),
-            what: self.what.clone(),
-            until: self.until,
-            keep: self.keep,
-        }
+        Self { key: self.key.clone(), what: self.what.clone(), until: self.until, keep: self.keep }
     }
 }
 

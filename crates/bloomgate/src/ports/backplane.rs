@@ -55,10 +55,8 @@ pub trait Backplane: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// When that can't be known. The write then fails before it starts.
-    fn begin_write<'a>(
-        &'a self,
-        write: &'a PeerWrite,
-    ) -> BoxFuture<'a, Result<(), BackplaneError>>;
+    fn begin_write<'a>(&'a self, write: &'a PeerWrite)
+    -> BoxFuture<'a, Result<(), BackplaneError>>;
 
     /// Part of End: the others learn that the write is over.
     ///

@@ -148,9 +148,9 @@ async fn under_allow_stale_an_unmarked_key_is_not_read_from_the_shared_cache_for
     assert!(matches!(harness.stands(7).await, Slot::Value { .. }), "the old row still stands");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     // Also when the local cache has forgotten it again.
-    harness.fake_backplane.set(crate::ports::LinkState::OutOfSync(crate::OpenReason::NotAlone));
+    harness.fake_backplane.peer_came();
     quiet().await;
-    harness.fake_backplane.set(crate::ports::LinkState::InSync);
+    harness.fake_backplane.peer_left();
     quiet().await;
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     // Other keys are shared as ever.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::harness::{MS, SECOND};
 use super::store::{Faults, TestStore};
 use crate::clock::Clock;
-use crate::error::Error;
+use crate::error::ConfigError;
 use crate::gate::Gate;
 use crate::guard::{Guard, GuardBuilder};
 use crate::loader;
@@ -56,7 +56,7 @@ async fn nonsense_is_refused_by_the_name_of_its_field() {
     ];
     for (field, change) in nonsense {
         match change(sane("fine")).build().await {
-            Err(Error::Config { field: named, problem, fix }) => {
+            Err(ConfigError::Setting { field: named, problem, fix }) => {
                 assert_eq!(named, *field, "{problem}; {fix}");
             }
             other => panic!("{field}: {other:?}"),
@@ -64,7 +64,10 @@ async fn nonsense_is_refused_by_the_name_of_its_field() {
     }
     for name in ["", "Upper", "with space", "umläut", "a/b", "a:b", &"x".repeat(65)] {
         let refused = sane(name).build().await;
-        assert!(matches!(refused, Err(Error::Config { field: "builder(name)", .. })), "{name:?}");
+        assert!(
+            matches!(refused, Err(ConfigError::Setting { field: "builder(name)", .. })),
+            "{name:?}"
+        );
     }
 }
 
@@ -72,7 +75,7 @@ async fn nonsense_is_refused_by_the_name_of_its_field() {
 async fn case_02_a_rate_that_is_none_is_refused() {
     for rate in [0.0, -0.0, 1.0, 1.5, 2.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let refused = sane("fine").gate(Gate::bloom().false_positive_rate(rate)).build().await;
-        assert!(matches!(refused, Err(Error::Filter(_))), "{rate}: {refused:?}");
+        assert!(matches!(refused, Err(ConfigError::Filter(_))), "{rate}: {refused:?}");
     }
 }
 
@@ -84,7 +87,7 @@ async fn a_gate_that_its_keys_or_its_own_kind_cant_have_is_refused() {
             .loader(loader::from_fn(|_: String| async { Ok::<_, Infallible>(None) }))
     };
     let refused = text().gate(Gate::bitmap()).build().await;
-    assert!(matches!(refused, Err(Error::Config { field: "gate", .. })), "{refused:?}");
+    assert!(matches!(refused, Err(ConfigError::Setting { field: "gate", .. })), "{refused:?}");
     assert!(text().gate(Gate::exact()).build().await.is_ok());
     assert!(sane("fine").gate(Gate::bitmap()).build().await.is_ok());
     for exact in [Gate::bitmap, Gate::exact] {
@@ -94,7 +97,7 @@ async fn a_gate_that_its_keys_or_its_own_kind_cant_have_is_refused() {
             ("gate.hash", exact().hash(bloomgate_filter::HashAlgorithm::Xxh3)),
         ] {
             match sane("fine").gate(gate).build().await {
-                Err(Error::Config { field: named, .. }) => assert_eq!(named, field),
+                Err(ConfigError::Setting { field: named, .. }) => assert_eq!(named, field),
                 other => panic!("{field}: {other:?}"),
             }
         }
@@ -106,9 +109,9 @@ async fn what_is_required_is_asked_for() {
     let no_source = Guard::<i64, String>::builder("fine")
         .loader(loader::from_fn(|_: i64| async { Ok::<_, Infallible>(None) }))
         .build();
-    assert!(matches!(no_source.await, Err(Error::Config { field: "source", .. })));
+    assert!(matches!(no_source.await, Err(ConfigError::Setting { field: "source", .. })));
     let no_loader = Guard::<i64, String>::builder("fine").source(Keys::new([1_i64])).build();
-    assert!(matches!(no_loader.await, Err(Error::Config { field: "loader", .. })));
+    assert!(matches!(no_loader.await, Err(ConfigError::Setting { field: "loader", .. })));
 }
 
 #[tokio::test]
@@ -139,7 +142,7 @@ async fn a_store_that_will_never_do_is_refused_and_one_that_is_down_is_not() {
     let store = TestStore::new(clock.clone(), Default::default());
     store.faults(Faults { unsupported: true, ..Faults::default() });
     let refused = sane("fine").clock(clock.clone()).store(store.clone()).build().await;
-    assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
+    assert!(matches!(refused, Err(ConfigError::Store(_))), "{refused:?}");
     store.faults(Faults { down: true, ..Faults::default() });
     let built = sane("fine").clock(clock).store(store).build().await;
     assert!(built.is_ok(), "{built:?}");

@@ -11,7 +11,7 @@ use super::harness::{Harness, Mishap, WINDOW, seen};
 use super::writer::{Failure, Writer};
 use super::{quiet, until, within};
 use crate::answer::Tier;
-use crate::error::{AdmitError, Error, WriteError};
+use crate::error::{AdmitError, ReadError, WriteError};
 use crate::guard::Admit;
 
 /// More polls than any future here needs.
@@ -97,7 +97,7 @@ async fn case_32_those_who_joined_a_load_that_panics_get_an_error_and_the_next_o
         loading.let_all_go();
         for reader in readers {
             let failed = within(reader).await.unwrap();
-            assert!(matches!(failed, Err(Error::LoadPanicked)), "{failed:?}");
+            assert!(matches!(failed, Err(ReadError::LoadPanicked)), "{failed:?}");
         }
         assert_eq!(seen(within(other).await.unwrap().unwrap()).0, Some(1));
         assert_eq!(harness.status().counts.loader.panics, 1);
@@ -186,7 +186,7 @@ async fn case_55_a_caller_of_create_that_goes_away_during_begin_leaves_a_row_tha
         creating.abort();
         quiet().await;
         at.let_all_go();
-        until("the write is over", || *harness.guard.0.running_writes.borrow() == 0).await;
+        until("the write is over", || harness.guard.0.running_writes.borrow().running == 0).await;
         let id = harness.rows.ids()[0];
         assert!(!harness.refuses(id));
         assert_eq!(harness.seen(id).await, (Some(1), Tier::Loader), "{step:?}");

@@ -16,7 +16,7 @@ use super::writer::Failure;
 use super::{quiet, until};
 use crate::answer::{Answer, Tier, Verdict};
 use crate::clock::{Clock, ManualTime};
-use crate::error::{BoxError, Error, WriteError};
+use crate::error::{BoxError, ReadError, WriteError};
 use crate::gate::Gate;
 use crate::guard::{Guard, GuardBuilder};
 use crate::key::KeyBytes;
@@ -69,7 +69,7 @@ impl Loader<i64, Row> for TestLoader {
 type Tune = Box<dyn FnOnce(GuardBuilder<i64, Row>) -> GuardBuilder<i64, Row>>;
 
 /// What a harness is built of.
-pub(super) struct BloomParams {
+pub(super) struct HarnessSpec {
     rows: FakeTable,
     gate: Gate,
     shared: bool,
@@ -77,7 +77,7 @@ pub(super) struct BloomParams {
     tune: Tune,
 }
 
-impl BloomParams {
+impl HarnessSpec {
     /// With a shared cache.
     pub(super) fn shared(mut self) -> Self {
         self.shared = true;
@@ -155,6 +155,7 @@ fn describe(
         .source(source.clone())
         .backplane(fake_backplane.clone())
         .write_window(WINDOW)
+        .ready_within(600 * SECOND)
         .value_ttl(VALUE_TTL)
         .null_ttl(NULL_TTL)
         .jitter(0.0);
@@ -179,8 +180,8 @@ pub(super) struct Harness {
 
 impl Harness {
     /// A table with these ids, a closed gate, no shared cache.
-    pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> BloomParams {
-        BloomParams {
+    pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> HarnessSpec {
+        HarnessSpec {
             rows: FakeTable::with(ids),
             gate: Gate::bloom(),
             shared: false,
@@ -224,12 +225,12 @@ impl Harness {
         self.status().in_flight.writes
     }
 
-    pub(super) async fn get(&self, id: i64) -> Result<Answer<Row>, Error> {
+    pub(super) async fn get(&self, id: i64) -> Result<Answer<Row>, ReadError> {
         super::within(self.guard.get(&id)).await
     }
 
     /// The same, while the clock goes on.
-    pub(super) async fn get_with_time(&self, id: i64) -> Result<Answer<Row>, Error> {
+    pub(super) async fn get_with_time(&self, id: i64) -> Result<Answer<Row>, ReadError> {
         let reader = self.spawn_get(id);
         while !reader.is_finished() {
             self.pass(SECOND).await;
@@ -243,7 +244,7 @@ impl Harness {
     }
 
     /// A request in a task of its own.
-    pub(super) fn spawn_get(&self, id: i64) -> JoinHandle<Result<Answer<Row>, Error>> {
+    pub(super) fn spawn_get(&self, id: i64) -> JoinHandle<Result<Answer<Row>, ReadError>> {
         let guard = self.guard.clone();
         tokio::spawn(async move { guard.get(&id).await })
     }
@@ -264,7 +265,7 @@ impl Harness {
     }
 
     pub(super) fn slot(&self, id: i64) -> SlotKey {
-        self.guard.0.slot(&KeyBytes::of(&id))
+        self.guard.0.slots.of(&KeyBytes::of(&id))
     }
 
     /// What stands in the shared cache, as another process sees it.
@@ -292,7 +293,7 @@ impl Harness {
         self.pass(WINDOW + 2 * SECOND).await;
         let status = self.status();
         assert_eq!((status.in_flight.loads, status.in_flight.writes), (0, 0), "left under way");
-        assert_eq!(*self.guard.0.running_writes.borrow(), 0, "a write's task is left");
+        assert_eq!(self.guard.0.running_writes.borrow().running, 0, "a write's task is left");
         if let Some(store) = &self.store {
             // All that lives longer than a write or a lease is an entry.
             self.time.advance(VALUE_TTL.max(NULL_TTL));

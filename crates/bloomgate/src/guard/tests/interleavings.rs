@@ -13,7 +13,7 @@ use super::harness::{Harness, MS, SECOND, WINDOW, seen};
 use super::writer::Writer;
 use super::{quiet, within};
 use crate::answer::Answer;
-use crate::error::Error;
+use crate::error::ReadError;
 use crate::ports::{Entry, LeaseId, Slot};
 use crate::shared_cache::SlotCalls as _;
 
@@ -104,7 +104,7 @@ struct Case {
     goes_on_at: usize,
 }
 
-type Reading = JoinHandle<Result<Answer<Row>, Error>>;
+type Reading = JoinHandle<Result<Answer<Row>, ReadError>>;
 
 /// The run of one case.
 struct Run<'a> {

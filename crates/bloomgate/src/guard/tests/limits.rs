@@ -6,7 +6,7 @@ use super::failpoints::At;
 use super::harness::{Harness, MS};
 use super::writer::Writer;
 use super::{quiet, within};
-use crate::error::{AdmitError, Error, WriteError};
+use crate::error::{AdmitError, ReadError, WriteError};
 use crate::guard::start::{MAX_FLIGHTS, MAX_WRITES};
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn flights_are_capped_and_what_is_too_much_is_shed_at_once() {
     let full = MAX_FLIGHTS as u64;
     super::until("all flights are under way", || harness.status().in_flight.loads == full).await;
     let shed = harness.get(-1).await;
-    assert!(matches!(shed, Err(Error::Shed { waited: Duration::ZERO })), "{shed:?}");
+    assert!(matches!(shed, Err(ReadError::Shed { waited: Duration::ZERO })), "{shed:?}");
     assert!(shed.unwrap_err().is_temporary());
     // Joining one that is under way takes no place.
     let joiner = harness.spawn_get(0);
@@ -54,7 +54,7 @@ async fn loads_wait_for_a_place_only_so_long() {
     for reader in readers {
         if reader.is_finished() {
             let failed = within(reader).await.unwrap();
-            assert!(matches!(failed, Err(Error::Shed { .. })), "{failed:?}");
+            assert!(matches!(failed, Err(ReadError::Shed { .. })), "{failed:?}");
             shed += 1;
         } else {
             waiting.push(reader);
@@ -77,7 +77,7 @@ async fn a_flood_of_unseen_ids_leaves_places_for_rows_that_exist() {
         described.max_concurrent_loads(4).max_unseen_loads(1)
     };
     let harness = Harness::with(1..=10).tune(narrow).build().await;
-    harness.fake_backplane.set(crate::ports::LinkState::OutOfSync(crate::OpenReason::NotAlone));
+    harness.fake_backplane.peer_came();
     quiet().await;
     let loads = harness.failpoints.hold(At::BeforeLoad);
     let flood: Vec<_> = (1_000..1_050).map(|id| harness.spawn_get(id)).collect();

@@ -106,7 +106,11 @@ async fn a_load_under_way_when_the_link_changes_is_not_kept() {
         quiet().await;
         loaded.let_all_go();
         assert_eq!(seen(within(reader).await.unwrap().unwrap()).0, Some(1));
-        assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "a peer before: {peer_is_there_before}");
+        assert_eq!(
+            harness.seen(7).await,
+            (Some(2), Tier::Loader),
+            "a peer before: {peer_is_there_before}"
+        );
     }
 }
 

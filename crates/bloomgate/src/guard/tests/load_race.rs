@@ -7,7 +7,7 @@ use super::quiet;
 use super::within;
 use super::writer::Writer;
 use crate::answer::Tier;
-use crate::guard::write::Kind;
+use crate::guard::open_write::Kind;
 use crate::key::KeyBytes;
 use crate::ports::Slot;
 

@@ -5,7 +5,7 @@ use super::failpoints::At;
 use super::harness::{Harness, MS, Mishap, NULL_TTL, SECOND, seen};
 use super::{quiet, within};
 use crate::answer::{Answer, Tier};
-use crate::error::Error;
+use crate::error::ReadError;
 use crate::ports::Slot;
 
 #[tokio::test]
@@ -130,9 +130,9 @@ async fn case_27_no_error_is_remembered_as_absence() {
             assert!(
                 matches!(
                     (mishap, &failed),
-                    (Mishap::Error, Err(Error::Load(_)))
-                        | (Mishap::Panic, Err(Error::LoadPanicked))
-                        | (Mishap::Hang, Err(Error::LoadTimedOut { .. }))
+                    (Mishap::Error, Err(ReadError::Load(_)))
+                        | (Mishap::Panic, Err(ReadError::LoadPanicked))
+                        | (Mishap::Hang, Err(ReadError::LoadTimedOut { .. }))
                 ),
                 "{mishap:?}: {failed:?}"
             );
@@ -185,7 +185,7 @@ async fn case_27_a_shared_row_that_cannot_be_decoded_is_loaded() {
 #[tokio::test]
 async fn an_open_gate_shares_only_what_was_seen_to_exist() {
     let harness = Harness::with([7]).shared().build().await;
-    harness.fake_backplane.set(crate::ports::LinkState::OutOfSync(crate::OpenReason::NotAlone));
+    harness.fake_backplane.peer_came();
     quiet().await;
     assert_eq!(harness.seen(500).await, (None, Tier::Loader));
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));

@@ -7,9 +7,9 @@ use super::writer::Writer;
 use super::{quiet, until, within};
 use crate::answer::Tier;
 use crate::guard::Guard;
-use crate::guard::write::Kind;
+use crate::guard::open_write::Kind;
 
-fn spawn_rebuild(harness: &Harness) -> tokio::task::JoinHandle<Result<(), crate::Error>> {
+fn spawn_rebuild(harness: &Harness) -> tokio::task::JoinHandle<Result<(), crate::RebuildError>> {
     let guard: Guard<_, _> = harness.guard.clone();
     tokio::spawn(async move { guard.rebuild().await })
 }

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use super::harness::Harness;
 use super::within;
 use crate::error::{AdmitError, WriteError, WriteFailure};
-use crate::guard::write::Kind;
+use crate::guard::open_write::Kind;
 
 /// What a `run` can fail with.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use super::apps::{
     FAILS, PANICS, Product, ask, describe_products, open_products, product_not_found, products,
     request,
 };
-use crate::error::Error;
+use crate::error::ReadError;
 use crate::guard::Guard;
 
 fn reading(guard: &Guard<i64, Product>) -> Router {
@@ -69,7 +69,7 @@ async fn case_27_a_load_that_takes_too_long_is_503() {
 #[tokio::test]
 async fn the_app_may_word_its_errors_itself() {
     let guard = products().await;
-    let layer = guard.layer(path_param("id")).on_error(|error: &Error| {
+    let layer = guard.layer(path_param("id")).on_error(|error: &ReadError| {
         let mut response = Response::new(Body::from(error.to_string()));
         *response.status_mut() = StatusCode::BAD_GATEWAY;
         response

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 
 use super::super::{Bulkhead, BulkheadLimits, Share};
 use crate::clock::{Clock, ManualTime};
-use crate::error::Error;
+use crate::error::ReadError;
 
 const LIMITS: BulkheadLimits =
     BulkheadLimits { permits: 3, unseen: 1, queue: Duration::from_millis(250), waiters: 4 };
@@ -19,9 +19,9 @@ fn bulkhead(limits: BulkheadLimits) -> (Bulkhead, ManualTime) {
     (Bulkhead::new(limits, clock), time)
 }
 
-fn waited(shed: Result<super::super::bulkhead::Permit, Error>) -> Duration {
+fn waited(shed: Result<super::super::bulkhead::Permit, ReadError>) -> Duration {
     match shed {
-        Err(Error::Shed { waited }) => waited,
+        Err(ReadError::Shed { waited }) => waited,
         other => panic!("not shed: {other:?}"),
     }
 }

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 
 use super::super::{Bulkhead, BulkheadLimits, LimitedLoader, Share, erase, from_fn};
 use crate::clock::{Clock, ManualTime};
-use crate::error::{BoxError, Error};
+use crate::error::{BoxError, ReadError};
 use crate::ports::Loader;
 use crate::telemetry::LoaderCounts;
 
@@ -38,13 +38,13 @@ impl Bench {
         let bulkhead = Bulkhead::new(limits, clock.clone());
         let counted = Arc::clone(&counts);
         Self {
-            limited: LimitedLoader::new(erase(loader), bulkhead, TIMEOUT, clock, counted),
+            limited: LimitedLoader::new(erase(loader), bulkhead, TIMEOUT, clock, counted, "test".into()),
             counts,
             time,
         }
     }
 
-    async fn load(&self, id: i64) -> Result<Option<String>, Error> {
+    async fn load(&self, id: i64) -> Result<Option<String>, ReadError> {
         self.limited.load(&id, Share::Full, || {}).await
     }
 
@@ -102,7 +102,7 @@ async fn case_27_rows_absence_and_errors_are_three_results_and_counted_apart() {
     assert_eq!(bench.load(1).await.unwrap().as_deref(), Some("one"));
     assert_eq!(bench.load(2).await.unwrap(), None);
     let error = bench.load(3).await.unwrap_err();
-    assert!(matches!(error, Error::Load(_)) && error.is_temporary());
+    assert!(matches!(error, ReadError::Load(_)) && error.is_temporary());
     let source = error.source().unwrap().to_string();
     assert_eq!(source, "the database is away");
     assert_eq!(bench.counted(), (3, 1, 1, 1, 0, 0, 0));
@@ -120,7 +120,7 @@ async fn case_27_a_load_that_takes_too_long_is_an_error() {
     assert!((&mut load).now_or_never().is_none());
     bench.time.advance(Duration::from_millis(1));
     let error = load.await.unwrap_err();
-    assert!(matches!(error, Error::LoadTimedOut { after } if after == TIMEOUT));
+    assert!(matches!(error, ReadError::LoadTimedOut { after } if after == TIMEOUT));
     assert!(error.is_temporary());
     assert_eq!(bench.counted(), (1, 0, 0, 0, 1, 0, 0));
     bench.all_places_are_free().await;
@@ -151,7 +151,7 @@ async fn case_32_a_panic_before_the_first_await_costs_that_load_alone() {
     let bench = Bench::new(PanicsAtOnce);
     for _ in 0..5 {
         let error = bench.load(7).await.unwrap_err();
-        assert!(matches!(error, Error::LoadPanicked) && !error.is_temporary());
+        assert!(matches!(error, ReadError::LoadPanicked) && !error.is_temporary());
         assert_eq!(bench.load(8).await.unwrap().as_deref(), Some("row"));
     }
     assert_eq!(bench.counted(), (10, 5, 0, 5, 0, 0, 5));
@@ -169,7 +169,7 @@ async fn case_32_a_panic_within_a_load_costs_that_load_alone() {
     }));
     for _ in 0..5 {
         let error = bench.load(7).await.unwrap_err();
-        assert!(matches!(error, Error::LoadPanicked));
+        assert!(matches!(error, ReadError::LoadPanicked));
         assert_eq!(bench.load(8).await.unwrap().as_deref(), Some("row"));
     }
     assert_eq!(bench.counted(), (10, 5, 0, 5, 0, 0, 5));
@@ -189,7 +189,7 @@ async fn a_load_that_finds_no_place_is_shed_and_never_begins() {
     assert!((&mut shed).now_or_never().is_none());
     bench.time.advance(Duration::from_millis(250));
     let error = shed.await.unwrap_err();
-    assert!(matches!(error, Error::Shed { .. }) && error.is_temporary());
+    assert!(matches!(error, ReadError::Shed { .. }) && error.is_temporary());
     assert!(!begun.load(Ordering::Relaxed));
     assert_eq!(bench.counts.loads.get(), 2);
     assert_eq!(bench.counts.shed.get(), 1);
@@ -239,7 +239,7 @@ async fn counts_are_exact_in_a_crowd() {
     for (id, loaded) in join_all(loads).await.into_iter().enumerate() {
         match (id % 4, loaded.unwrap()) {
             (0, Ok(Some(_))) | (1, Ok(None)) => {}
-            (2, Err(Error::Load(_))) | (3, Err(Error::LoadPanicked)) => {}
+            (2, Err(ReadError::Load(_))) | (3, Err(ReadError::LoadPanicked)) => {}
             (_, other) => panic!("{other:?}"),
         }
     }
