@@ -68,6 +68,18 @@ async fn urls_are_taken_without_connecting() {
     }
 }
 
+#[tokio::test]
+async fn the_endpoint_is_the_address_without_the_credentials() {
+    for (url, endpoint) in [
+        (format!("redis://user:{PASSWORD}@cache.example:6380/3"), "cache.example:6380"),
+        ("redis://localhost".to_owned(), "localhost:6379"),
+        ("redis://[::1]:6379".to_owned(), "[::1]:6379"),
+        (format!("redis+unix:///run/redis.sock?pass={PASSWORD}"), "/run/redis.sock"),
+    ] {
+        assert_eq!(RedisStore::open(&url).unwrap().endpoint(), endpoint);
+    }
+}
+
 async fn every_error(store: &RedisStore) -> Vec<StoreError> {
     let slot = SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64));
     let (lease, write) = (LeaseId::fresh(), WriteId::fresh());
