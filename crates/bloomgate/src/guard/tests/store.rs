@@ -20,9 +20,9 @@ pub(super) struct Faults {
     pub(super) down: bool,
     /// Nothing is answered.
     pub(super) silent: bool,
-    pub(super) no_marks: bool,
-    pub(super) no_unmarks: bool,
-    pub(super) no_fills: bool,
+    pub(super) no_put_intent: bool,
+    pub(super) no_clear_intent: bool,
+    pub(super) no_fill: bool,
     pub(super) unsupported: bool,
 }
 
@@ -91,14 +91,14 @@ impl Store for TestStore {
                 SlotOp::Get | SlotOp::GetOrLease { .. } => (At::BeforeRead, Some(At::AfterRead)),
                 SlotOp::Fill { .. } => (At::BeforeFill, Some(At::AfterFill)),
                 SlotOp::Release { .. } => (At::BeforeRelease, None),
-                SlotOp::PutIntent { .. } => (At::BeforeMark, Some(At::AfterMark)),
-                SlotOp::ClearIntent { .. } => (At::BeforeUnmark, Some(At::AfterUnmark)),
+                SlotOp::PutIntent { .. } => (At::BeforePutIntent, Some(At::AfterPutIntent)),
+                SlotOp::ClearIntent { .. } => (At::BeforeClearIntent, Some(At::AfterClearIntent)),
             };
             self.failpoints.pass(before).await;
             self.healthy(|faults| match op {
-                SlotOp::Fill { .. } => faults.no_fills,
-                SlotOp::PutIntent { .. } => faults.no_marks,
-                SlotOp::ClearIntent { .. } => faults.no_unmarks,
+                SlotOp::Fill { .. } => faults.no_fill,
+                SlotOp::PutIntent { .. } => faults.no_put_intent,
+                SlotOp::ClearIntent { .. } => faults.no_clear_intent,
                 _ => false,
             })
             .await?;
