@@ -21,6 +21,7 @@ const NO_PUT_INTENT: Faults = Faults {
     no_clear_intent: false,
     no_fill: false,
     unsupported: false,
+    no_peers: false,
 };
 
 // Rule B10.

@@ -24,6 +24,8 @@ pub(super) struct Faults {
     pub(super) no_clear_intent: bool,
     pub(super) no_fill: bool,
     pub(super) unsupported: bool,
+    /// It keeps no list of the live instances.
+    pub(super) no_peers: bool,
 }
 
 /// See the module.
@@ -122,6 +124,9 @@ impl Store for TestStore {
     }
 
     fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
+        if self.faults.lock().no_peers {
+            return None;
+        }
         let peers = self.inner.peers()?;
         Some(Arc::new(TestPeers { store: self.clone(), peers }))
     }
