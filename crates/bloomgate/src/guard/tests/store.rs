@@ -1,5 +1,4 @@
-//! A store, in memory unless the test says otherwise, with failpoints before and after each step and
-//! with outages.
+//! A store with failpoints around each operation, and with outages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +12,12 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::ports::{ClearStep, InstanceId, Peer, PeerRegistry, SlotKey, SlotOp, SlotReply, Store};
 use crate::shared_cache::MemoryStore;
 
-/// What fails.
+/// The failures of a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
-    /// Everything.
+    /// Every call fails.
     pub(super) down: bool,
-    /// Nothing is answered.
+    /// No call is answered.
     pub(super) silent: bool,
     pub(super) no_put_intent: bool,
     pub(super) no_clear_intent: bool,
@@ -28,7 +27,7 @@ pub(super) struct Faults {
     pub(super) no_peers: bool,
 }
 
-/// See the module.
+/// A store, in memory unless the test gives another.
 #[derive(Clone, Debug)]
 pub(super) struct TestStore {
     inner: Arc<dyn Store>,

@@ -19,7 +19,7 @@ pub(super) const BUDGET: Duration = Duration::from_millis(100);
 /// How long a step of a clearing takes.
 pub(super) const CLEAR_STEP: Duration = Duration::from_millis(60);
 
-/// What becomes of a call.
+/// How calls end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Behaviour {
     Healthy,
