@@ -226,8 +226,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Removes some of the entries (values, nulls) and leases under `prefix`, but no write
     /// intents; `from` is the last step's [`next`](ClearStep::next), `None` for the first.
     ///
-    /// Whatever entry or lease was in a slot of this prefix before the first step is gone after
-    /// the last. Entries and leases that came later may stay or go. A step that failed voids its
+    /// Every entry and lease that was in a slot of this prefix before the first step is gone after
+    /// the last. Later ones may stay or go. A step that failed voids its
     /// predecessors: start over.
     ///
     /// Prefixes are made by [`slot_prefix`](crate::shared_cache::slot_prefix): none of them is the

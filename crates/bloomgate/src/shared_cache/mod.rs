@@ -159,7 +159,7 @@ impl SharedCache {
             return Err(StoreError::new(
                 StoreErrorKind::Unreachable,
                 format!(
-                    "{what}: the shared cache did not answer lately and is not asked for a moment"
+                    "{what}: skipped, because the shared cache has not answered the last calls"
                 ),
             ));
         };

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use crate::clock::{Clock, Moment};
 use crate::error::StoreError;
 
-/// What is known of the server.
+/// The server's state as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// It has not answered yet.

@@ -14,19 +14,20 @@ use crate::error::{AdmitError, StoreErrorKind, WriteError};
 use crate::guard::OnStoreFailure;
 use crate::ports::Slot;
 
-const NO_MARKS: Faults = Faults {
+const NO_PUT_INTENT: Faults = Faults {
     down: false,
     silent: false,
-    no_marks: true,
-    no_unmarks: false,
-    no_fills: false,
+    no_put_intent: true,
+    no_clear_intent: false,
+    no_fill: false,
     unsupported: false,
+    no_peers: false,
 };
 
 // Rule B10.
 #[tokio::test]
 async fn a_write_whose_mark_is_refused_fails_before_it_starts() {
-    for faults in [NO_MARKS, Faults { down: true, ..Faults::default() }] {
+    for faults in [NO_PUT_INTENT, Faults { down: true, ..Faults::default() }] {
         let harness = Harness::with([7]).shared().build().await;
         assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
         harness.store().faults(faults);
@@ -51,7 +52,7 @@ async fn a_write_whose_mark_is_refused_fails_before_it_starts() {
 #[tokio::test]
 async fn run_starts_only_once_the_mark_stands() {
     let harness = Harness::with([7]).shared().build().await;
-    let with_intent = harness.failpoints.hold(At::AfterMark);
+    let with_intent = harness.failpoints.hold(At::AfterPutIntent);
     let mut writer = Writer::call(&harness, 7);
     with_intent.arrived().await;
     quiet().await;
@@ -68,7 +69,7 @@ async fn run_starts_only_once_the_mark_stands() {
 async fn the_local_part_of_begin_comes_first() {
     let harness = Harness::with(1..=30).shared().build().await;
     let announcing = harness.failpoints.hold(At::Backplane);
-    let marking = harness.failpoints.hold(At::BeforeMark);
+    let marking = harness.failpoints.hold(At::BeforePutIntent);
     let mut writer = Writer::call(&harness, 500);
     announcing.arrived().await;
     assert_eq!(harness.open_writes(), 1);
@@ -86,7 +87,7 @@ async fn the_local_part_of_begin_comes_first() {
 #[tokio::test]
 async fn a_mark_that_was_not_confirmed_is_called_off() {
     let harness = Harness::with([7]).shared().build().await;
-    let with_intent = harness.failpoints.hold(At::AfterMark);
+    let with_intent = harness.failpoints.hold(At::AfterPutIntent);
     let writer = Writer::call(&harness, 7);
     with_intent.arrived().await;
     harness.pass(100 * MS).await;
@@ -138,10 +139,10 @@ async fn under_allow_stale_an_unmarked_key_is_not_read_from_the_shared_cache_for
     let harness = Harness::with([7, 8]).open_gate().shared().tune(accept).build().await;
     let _ = within(harness.peer().await.get(&7)).await.unwrap();
     quiet().await;
-    harness.store().faults(NO_MARKS);
+    harness.store().faults(NO_PUT_INTENT);
     let mut writer = Writer::begin(&harness, 7).await;
     assert_eq!(harness.status().counts.writes_without_intent, 1);
-    harness.store().faults(Faults { no_unmarks: true, ..Faults::default() });
+    harness.store().faults(Faults { no_clear_intent: true, ..Faults::default() });
     writer.commit().await;
     writer.end().await;
     harness.pass(super::harness::WINDOW).await;
@@ -189,7 +190,7 @@ async fn under_allow_stale_a_write_goes_on_while_the_shared_cache_is_down() {
 async fn a_mark_outlives_the_window_and_then_goes() {
     let harness = Harness::with([7]).shared().build().await;
     Writer::begin(&harness, 7).await.lose().await;
-    harness.store().faults(Faults { no_unmarks: true, ..Faults::default() });
+    harness.store().faults(Faults { no_clear_intent: true, ..Faults::default() });
     harness.pass(super::harness::WINDOW).await;
     assert_eq!(harness.open_writes(), 0);
     assert_eq!(harness.stands(7).await, Slot::WriteIntent);

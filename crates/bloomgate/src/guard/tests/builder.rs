@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use super::fake_backplane::FakeBackplane;
 use super::harness::{MS, SECOND};
 use super::store::{Faults, TestStore};
 use crate::clock::Clock;
@@ -145,5 +146,22 @@ async fn a_store_that_will_never_do_is_refused_and_one_that_is_down_is_not() {
     assert!(matches!(refused, Err(ConfigError::Store(_))), "{refused:?}");
     store.faults(Faults { down: true, ..Faults::default() });
     let built = sane("fine").clock(clock).store(store).build().await;
+    assert!(built.is_ok(), "{built:?}");
+}
+
+#[tokio::test]
+async fn a_store_without_a_list_of_instances_needs_a_backplane() {
+    let (clock, _time) = Clock::manual();
+    let store = TestStore::new(clock.clone(), Default::default());
+    store.faults(Faults { no_peers: true, ..Faults::default() });
+    let refused = sane("fine").clock(clock.clone()).store(store.clone()).build().await;
+    match refused {
+        Err(error @ Error::Config { field: "store", .. }) => {
+            assert!(error.to_string().contains("give a backplane"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let backplane = FakeBackplane::new(Default::default());
+    let built = sane("fine").clock(clock).store(store).backplane(backplane).build().await;
     assert!(built.is_ok(), "{built:?}");
 }

@@ -177,7 +177,13 @@ async fn case_55_a_caller_of_create_that_goes_away_at_any_point_leaves_a_row_tha
 // The same with the caller gone while Begin is held up at the shared cache.
 #[tokio::test]
 async fn case_55_a_caller_of_create_that_goes_away_during_begin_leaves_a_row_that_is_found() {
-    for step in [At::Backplane, At::BeforeMark, At::AfterMark, At::BeforeUnmark, At::AfterUnmark] {
+    for step in [
+        At::Backplane,
+        At::BeforePutIntent,
+        At::AfterPutIntent,
+        At::BeforeClearIntent,
+        At::AfterClearIntent,
+    ] {
         let harness = Harness::with([]).shared().build().await;
         let at = harness.failpoints.hold(step);
         let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
@@ -213,7 +219,7 @@ async fn the_admission_comes_before_the_commit() {
 #[tokio::test]
 async fn case_55_a_create_that_cannot_admit_does_not_commit() {
     let harness = Harness::with([]).shared().build().await;
-    harness.store().faults(super::store::Faults { no_marks: true, ..Default::default() });
+    harness.store().faults(super::store::Faults { no_put_intent: true, ..Default::default() });
     let rows = harness.rows.clone();
     let failed = within(harness.guard.create(|admit| insert(rows, admit))).await;
     let expected = |failed: &Result<i64, WriteError<Failure>>| {
@@ -284,7 +290,7 @@ async fn an_admission_that_the_end_overtakes_is_refused_and_harmless() {
     });
     quiet().await;
     let admit = kept.lock().take().unwrap();
-    let with_intent = harness.failpoints.hold_one(At::AfterMark);
+    let with_intent = harness.failpoints.hold_one(At::AfterPutIntent);
     let late = tokio::spawn(async move { admit.key(500).await });
     with_intent.arrived().await;
     go.send(()).unwrap();

@@ -68,8 +68,8 @@ impl Loader<i64, Row> for TestLoader {
 
 type Tune = Box<dyn FnOnce(GuardBuilder<i64, Row>) -> GuardBuilder<i64, Row>>;
 
-/// What a harness is built of.
-pub(super) struct HarnessSpec {
+/// The settings of a harness.
+pub(super) struct HarnessBuilder {
     rows: FakeTable,
     gate: Gate,
     shared: bool,
@@ -77,7 +77,7 @@ pub(super) struct HarnessSpec {
     tune: Tune,
 }
 
-impl HarnessSpec {
+impl HarnessBuilder {
     /// With a shared cache.
     pub(super) fn shared(mut self) -> Self {
         self.shared = true;
@@ -180,8 +180,8 @@ pub(super) struct Harness {
 
 impl Harness {
     /// A table with these ids, a closed gate, no shared cache.
-    pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> HarnessSpec {
-        HarnessSpec {
+    pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> HarnessBuilder {
+        HarnessBuilder {
             rows: FakeTable::with(ids),
             gate: Gate::bloom(),
             shared: false,
@@ -268,13 +268,13 @@ impl Harness {
         self.guard.0.slots.of(&KeyBytes::of(&id))
     }
 
-    /// What stands in the shared cache, as another process sees it.
+    /// The slot in the shared cache, as another process sees it.
     pub(super) async fn stands(&self, id: i64) -> Slot {
         let slot = self.slot(id);
         self.store().memory().get(&slot).await.unwrap()
     }
 
-    /// Takes a lease as another process does; true if it was to be had.
+    /// Reads or leases the slot, as another process does.
     pub(super) async fn lease(&self, id: i64, lease: LeaseId) -> Slot {
         let slot = self.slot(id);
         self.store().memory().get_or_lease(&slot, lease, 10 * SECOND).await.unwrap()
@@ -295,7 +295,7 @@ impl Harness {
         assert_eq!((status.in_flight.loads, status.in_flight.writes), (0, 0), "left under way");
         assert_eq!(self.guard.0.running_writes.borrow().running, 0, "a write's task is left");
         if let Some(store) = &self.store {
-            // All that lives longer than a write or a lease is an entry.
+            // Nothing but an entry lives longer than a write or a lease.
             self.time.advance(VALUE_TTL.max(NULL_TTL));
             assert!(store.memory().is_empty(), "something in the shared cache doesn't expire");
         }

@@ -129,7 +129,7 @@ impl Run<'_> {
         match step {
             Step::Begin => self.writers[writer] = Some(Writer::begin(harness, id).await),
             Step::BeginHere => {
-                let held = harness.failpoints.hold_one(At::BeforeMark);
+                let held = harness.failpoints.hold_one(At::BeforePutIntent);
                 self.writers[writer] = Some(Writer::call(harness, id));
                 held.arrived().await;
                 self.held[writer] = Some(held);
@@ -151,7 +151,7 @@ impl Run<'_> {
                 self.floor = self.floor.max(self.committed[writer]);
             }
             Step::Unmark => {
-                let held = harness.failpoints.hold_one(At::AfterUnmark);
+                let held = harness.failpoints.hold_one(At::AfterClearIntent);
                 self.writers[writer].as_ref().unwrap().finish(Ok(()));
                 held.arrived().await;
                 self.held[writer] = Some(held);

@@ -267,9 +267,9 @@ async fn live(seed: u64) -> [usize; 2] {
                     Faults::default(),
                     Faults { down: true, ..Faults::default() },
                     Faults { silent: true, ..Faults::default() },
-                    Faults { no_marks: true, ..Faults::default() },
-                    Faults { no_unmarks: true, ..Faults::default() },
-                    Faults { no_fills: true, ..Faults::default() },
+                    Faults { no_put_intent: true, ..Faults::default() },
+                    Faults { no_clear_intent: true, ..Faults::default() },
+                    Faults { no_fill: true, ..Faults::default() },
                 ]
                 .choose(random)
                 .unwrap();

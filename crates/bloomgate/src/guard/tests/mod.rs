@@ -8,6 +8,7 @@ mod fake_backplane;
 mod fake_table;
 mod harness;
 mod interleavings;
+mod leases;
 mod limits;
 mod link;
 mod load_race;

@@ -1,5 +1,4 @@
-//! A store, in memory unless the test says otherwise, with failpoints before and after each step and
-//! with outages.
+//! A store with failpoints around each operation, and with outages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,20 +12,22 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::ports::{ClearStep, InstanceId, Peer, PeerRegistry, SlotKey, SlotOp, SlotReply, Store};
 use crate::shared_cache::MemoryStore;
 
-/// What fails.
+/// The failures of a store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
-    /// Everything.
+    /// Every call fails.
     pub(super) down: bool,
-    /// Nothing is answered.
+    /// No call is answered.
     pub(super) silent: bool,
-    pub(super) no_marks: bool,
-    pub(super) no_unmarks: bool,
-    pub(super) no_fills: bool,
+    pub(super) no_put_intent: bool,
+    pub(super) no_clear_intent: bool,
+    pub(super) no_fill: bool,
     pub(super) unsupported: bool,
+    /// It keeps no list of the live instances.
+    pub(super) no_peers: bool,
 }
 
-/// See the module.
+/// A store, in memory unless the test gives another.
 #[derive(Clone, Debug)]
 pub(super) struct TestStore {
     inner: Arc<dyn Store>,
@@ -91,14 +92,14 @@ impl Store for TestStore {
                 SlotOp::Get | SlotOp::GetOrLease { .. } => (At::BeforeRead, Some(At::AfterRead)),
                 SlotOp::Fill { .. } => (At::BeforeFill, Some(At::AfterFill)),
                 SlotOp::Release { .. } => (At::BeforeRelease, None),
-                SlotOp::PutIntent { .. } => (At::BeforeMark, Some(At::AfterMark)),
-                SlotOp::ClearIntent { .. } => (At::BeforeUnmark, Some(At::AfterUnmark)),
+                SlotOp::PutIntent { .. } => (At::BeforePutIntent, Some(At::AfterPutIntent)),
+                SlotOp::ClearIntent { .. } => (At::BeforeClearIntent, Some(At::AfterClearIntent)),
             };
             self.failpoints.pass(before).await;
             self.healthy(|faults| match op {
-                SlotOp::Fill { .. } => faults.no_fills,
-                SlotOp::PutIntent { .. } => faults.no_marks,
-                SlotOp::ClearIntent { .. } => faults.no_unmarks,
+                SlotOp::Fill { .. } => faults.no_fill,
+                SlotOp::PutIntent { .. } => faults.no_put_intent,
+                SlotOp::ClearIntent { .. } => faults.no_clear_intent,
                 _ => false,
             })
             .await?;
@@ -122,6 +123,9 @@ impl Store for TestStore {
     }
 
     fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
+        if self.faults.lock().no_peers {
+            return None;
+        }
         let peers = self.inner.peers()?;
         Some(Arc::new(TestPeers { store: self.clone(), peers }))
     }

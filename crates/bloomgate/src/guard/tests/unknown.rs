@@ -131,7 +131,7 @@ async fn case_55_a_write_that_is_rolled_back_leaves_no_row() {
 async fn an_end_that_cannot_reach_the_shared_cache_answers_and_leaves_the_key_open() {
     for faults in [
         Faults { down: true, ..Faults::default() },
-        Faults { no_unmarks: true, ..Faults::default() },
+        Faults { no_clear_intent: true, ..Faults::default() },
     ] {
         let harness = Harness::with([7]).open_gate().shared().build().await;
         let mut writer = Writer::begin(&harness, 7).await;
@@ -172,7 +172,7 @@ async fn an_end_that_is_not_answered_costs_the_caller_one_budget() {
 #[tokio::test]
 async fn the_bypass_ends_after_the_mark() {
     let harness = Harness::with([7]).open_gate().shared().build().await;
-    let without_intent = harness.failpoints.hold(At::AfterUnmark);
+    let without_intent = harness.failpoints.hold(At::AfterClearIntent);
     let mut writer = Writer::begin(&harness, 7).await;
     writer.commit().await;
     writer.finish(Ok(()));

@@ -1,5 +1,7 @@
-//! Values of every kind come back through the shared cache as they went in (case C25), and those
-//! that can't be written cost their entry, not the request (case C32).
+//! Values of every kind through the shared cache.
+//!
+//! They come back as they went in (case 25). Those that can't be encoded cost their entry, not the
+//! request (case 32).
 
 use std::convert::Infallible;
 

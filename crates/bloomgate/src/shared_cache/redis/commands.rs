@@ -129,7 +129,7 @@ impl Scripts {
     }
 }
 
-/// What the server's reply to an operation means.
+/// The server's reply to an operation, as the port's.
 pub(super) fn interpret(
     slot: &SlotKey,
     op: &SlotOp,
@@ -229,7 +229,7 @@ fn name_of(slot: &SlotKey) -> Vec<u8> {
     name
 }
 
-/// The glob pattern of all names of slots under `prefix`, whatever characters it has.
+/// The glob pattern of all names of slots under `prefix`; its own special characters are escaped.
 pub(super) fn names_under(prefix: &str) -> String {
     let mut pattern = String::with_capacity(prefix.len() + 8);
     for c in prefix.chars() {

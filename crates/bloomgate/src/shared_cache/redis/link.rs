@@ -18,8 +18,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Shortest time between two replacements: an address that leads to a replica for good must not
 /// cost it a connection for each request.
 const REPLACE_INTERVAL: Duration = Duration::from_millis(250);
-/// Calls without a reply in a row after which the connection is replaced. A peer that vanished
-/// without closing it (a fail-over, a dropped route) would otherwise be waited for until the
+/// Calls without a reply in a row after which the connection is replaced. A server that is gone
+/// without having closed it (a fail-over, a dropped route) would otherwise be waited for until the
 /// kernel gives up, a quarter of an hour later.
 const MAX_UNANSWERED: u32 = 8;
 

@@ -1,134 +1,16 @@
-//! What an outage may cost, on a clock that moves by hand.
+//! The cost of an outage, on a manual clock.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, pending};
-use parking_lot::Mutex;
 
-use super::super::{MemoryStore, SharedCache};
-use super::store_fixture::fresh_prefix;
-use crate::clock::{Clock, ManualTime};
-use crate::error::{StoreError, StoreErrorKind};
-use crate::key::KeyBytes;
-use crate::ports::{ClearStep, Entry, LeaseId, SlotKey, SlotOp, SlotReply, Store, WriteId};
-use crate::telemetry::SharedCounts;
-
-const BUDGET: Duration = Duration::from_millis(100);
-
-/// What a store does to whoever asks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Mood {
-    Well,
-    Silent,
-    Fails(StoreErrorKind),
-}
-
-#[derive(Debug)]
-struct FaultyStore {
-    store: MemoryStore,
-    mood: Mutex<Mood>,
-    prepared: Mutex<u32>,
-    asked: Mutex<u32>,
-}
-
-impl FaultyStore {
-    fn then<'a, T: Send + 'a>(
-        &'a self,
-        well: BoxFuture<'a, Result<T, StoreError>>,
-    ) -> BoxFuture<'a, Result<T, StoreError>> {
-        Box::pin(async move {
-            *self.asked.lock() += 1;
-            let mood = *self.mood.lock();
-            match mood {
-                Mood::Well => well.await,
-                Mood::Silent => pending().await,
-                Mood::Fails(kind) => Err(StoreError::new(kind, format!("{kind:?}"))),
-            }
-        })
-    }
-}
-
-impl Store for FaultyStore {
-    fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            *self.prepared.lock() += 1;
-            self.then(self.store.prepare()).await
-        })
-    }
-
-    fn endpoint(&self) -> String {
-        "faulty:1".to_owned()
-    }
-
-    fn call<'a>(
-        &'a self,
-        slot: &'a SlotKey,
-        op: SlotOp,
-    ) -> BoxFuture<'a, Result<SlotReply, StoreError>> {
-        self.then(self.store.call(slot, op))
-    }
-
-    fn clear_step<'a>(
-        &'a self,
-        prefix: &'a str,
-        from: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<ClearStep, StoreError>> {
-        self.then(self.store.clear_step(prefix, from))
-    }
-}
-
-struct Bench {
-    faulty: Arc<FaultyStore>,
-    shared: SharedCache,
-    counts: Arc<SharedCounts>,
-    time: ManualTime,
-    slot: SlotKey,
-}
-
-impl Bench {
-    fn new(mood: Mood) -> Self {
-        let (clock, time) = Clock::manual();
-        let counts = Arc::new(SharedCounts::default());
-        let faulty = Arc::new(FaultyStore {
-            store: MemoryStore::new(clock.clone()),
-            mood: Mutex::new(mood),
-            prepared: Mutex::new(0),
-            asked: Mutex::new(0),
-        });
-        let store = Arc::clone(&faulty) as Arc<dyn Store>;
-        Self {
-            shared: SharedCache::new("bench".into(), store, BUDGET, clock, Arc::clone(&counts)),
-            faulty,
-            counts,
-            time,
-            slot: SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64)),
-        }
-    }
-
-    fn feels(&self, mood: Mood) {
-        *self.faulty.mood.lock() = mood;
-    }
-
-    fn asked(&self) -> u32 {
-        *self.faulty.asked.lock()
-    }
-
-    fn prepared(&self) -> u32 {
-        *self.faulty.prepared.lock()
-    }
-
-    /// The fault of a read that needs no time; `None` if it succeeds.
-    async fn kind(&self) -> Option<StoreErrorKind> {
-        let read = self.shared.get(&self.slot).await;
-        read.err().map(|error| error.kind())
-    }
-}
+use super::faulty_store::{BUDGET, Behaviour, Bench, CLEAR_STEP};
+use crate::error::StoreErrorKind;
+use crate::ports::{Entry, LeaseId, Slot, WriteId};
 
 #[tokio::test]
 async fn case_20_a_silent_store_costs_one_budget_a_call_until_the_breaker_opens() {
-    let bench = Bench::new(Mood::Silent);
+    let bench = Bench::new(Behaviour::Silent);
     for _ in 0..3 {
         let mut reading = Box::pin(bench.shared.get(&bench.slot));
         assert!((&mut reading).now_or_never().is_none());
@@ -138,24 +20,24 @@ async fn case_20_a_silent_store_costs_one_budget_a_call_until_the_breaker_opens(
         let error = reading.await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::TimedOut);
     }
-    assert_eq!(bench.asked(), 3);
+    assert_eq!(bench.calls(), 3);
     for _ in 0..100 {
-        assert_eq!(bench.kind().await, Some(StoreErrorKind::Unreachable));
+        assert_eq!(bench.read_error().await, Some(StoreErrorKind::Unreachable));
     }
-    assert_eq!(bench.asked(), 3, "the open breaker asks nobody");
+    assert_eq!(bench.calls(), 3, "an open breaker makes no call");
     assert_eq!(bench.counts.errors.get(), 103);
     assert!(bench.shared.last_error().is_some());
 
-    bench.feels(Mood::Well);
+    bench.set(Behaviour::Healthy);
     bench.time.advance(Duration::from_millis(250));
-    assert_eq!(bench.kind().await, None);
-    assert_eq!(bench.kind().await, None);
+    assert_eq!(bench.read_error().await, None);
+    assert_eq!(bench.read_error().await, None);
     assert_eq!(bench.shared.last_error(), None);
 }
 
 #[tokio::test]
 async fn one_budget_covers_the_preparation_too() {
-    let bench = Bench::new(Mood::Silent);
+    let bench = Bench::new(Behaviour::Silent);
     let mut reading = Box::pin(bench.shared.get(&bench.slot));
     assert!((&mut reading).now_or_never().is_none());
     bench.time.advance(BUDGET);
@@ -164,55 +46,55 @@ async fn one_budget_covers_the_preparation_too() {
 }
 
 #[tokio::test]
-async fn the_server_is_looked_at_once_and_again_after_an_outage() {
-    let bench = Bench::new(Mood::Well);
+async fn the_server_is_prepared_once_and_again_after_an_outage() {
+    let bench = Bench::new(Behaviour::Healthy);
     for _ in 0..3 {
-        assert_eq!(bench.kind().await, None);
+        assert_eq!(bench.read_error().await, None);
     }
     assert_eq!(bench.prepared(), 1);
-    bench.feels(Mood::Fails(StoreErrorKind::Rejected));
-    assert_eq!(bench.kind().await, Some(StoreErrorKind::Rejected));
-    bench.feels(Mood::Well);
-    assert_eq!(bench.kind().await, None);
-    assert_eq!(bench.prepared(), 1, "a refusal is an answer");
-    bench.feels(Mood::Fails(StoreErrorKind::Unreachable));
-    assert_eq!(bench.kind().await, Some(StoreErrorKind::Unreachable));
-    bench.feels(Mood::Well);
+    bench.set(Behaviour::Fails(StoreErrorKind::Rejected));
+    assert_eq!(bench.read_error().await, Some(StoreErrorKind::Rejected));
+    bench.set(Behaviour::Healthy);
+    assert_eq!(bench.read_error().await, None);
+    assert_eq!(bench.prepared(), 1, "a rejection is an answer");
+    bench.set(Behaviour::Fails(StoreErrorKind::Unreachable));
+    assert_eq!(bench.read_error().await, Some(StoreErrorKind::Unreachable));
+    bench.set(Behaviour::Healthy);
     for _ in 0..3 {
-        assert_eq!(bench.kind().await, None);
+        assert_eq!(bench.read_error().await, None);
     }
     assert_eq!(bench.prepared(), 2, "another server may answer now");
 }
 
 #[tokio::test]
-async fn a_store_that_will_never_do_is_not_asked_by_every_request() {
-    let bench = Bench::new(Mood::Fails(StoreErrorKind::Unsupported));
+async fn an_unsupported_store_is_not_called_for_every_request() {
+    let bench = Bench::new(Behaviour::Fails(StoreErrorKind::Unsupported));
     for _ in 0..100 {
-        assert!(bench.kind().await.is_some());
+        assert!(bench.read_error().await.is_some());
     }
-    assert_eq!(bench.asked(), 3);
+    assert_eq!(bench.calls(), 3);
 }
 
 #[tokio::test]
-async fn refusals_and_confusion_keep_the_breaker_closed() {
-    for fault in [StoreErrorKind::Rejected, StoreErrorKind::InvalidResponse] {
-        let bench = Bench::new(Mood::Well);
-        assert_eq!(bench.kind().await, None);
-        bench.feels(Mood::Fails(fault));
+async fn rejections_and_invalid_responses_keep_the_breaker_closed() {
+    for kind in [StoreErrorKind::Rejected, StoreErrorKind::InvalidResponse] {
+        let bench = Bench::new(Behaviour::Healthy);
+        assert_eq!(bench.read_error().await, None);
+        bench.set(Behaviour::Fails(kind));
         for _ in 0..100 {
-            assert_eq!(bench.kind().await, Some(fault));
+            assert_eq!(bench.read_error().await, Some(kind));
         }
-        bench.feels(Mood::Well);
-        assert_eq!(bench.kind().await, None);
+        bench.set(Behaviour::Healthy);
+        assert_eq!(bench.read_error().await, None);
         assert_eq!(bench.shared.last_error(), None);
     }
 }
 
 #[tokio::test]
 async fn every_operation_has_the_budget_and_the_breaker() {
-    let bench = Bench::new(Mood::Well);
+    let bench = Bench::new(Behaviour::Healthy);
     bench.shared.prepare().await.unwrap();
-    bench.feels(Mood::Silent);
+    bench.set(Behaviour::Silent);
     let (shared, slot, lease, write) =
         (&bench.shared, &bench.slot, LeaseId::fresh(), WriteId::fresh());
     let long = Duration::from_secs(60);
@@ -234,5 +116,25 @@ async fn every_operation_has_the_budget_and_the_breaker() {
         shared.clear_intent(slot, write),
     );
     assert!(shared.clear_intent(slot, write).await.is_err());
-    assert_eq!(bench.asked(), 7);
+    assert_eq!(bench.calls(), 7);
+}
+
+#[tokio::test]
+async fn each_step_of_a_clearing_has_a_budget_of_its_own() {
+    let bench = Bench::new(Behaviour::Healthy);
+    let lease = LeaseId::fresh();
+    let leased = bench.shared.get_or_lease(&bench.slot, lease, Duration::from_secs(60)).await;
+    assert_eq!(leased.unwrap(), Slot::LeaseGranted);
+    let mut clearing = Box::pin(bench.shared.clear(bench.slot.prefix(), BUDGET));
+    for _ in 0..18 {
+        assert!((&mut clearing).now_or_never().is_none());
+        bench.time.advance(CLEAR_STEP / 6);
+    }
+    assert_eq!(clearing.await.unwrap(), 1);
+    assert_eq!(bench.shared.get(&bench.slot).await.unwrap(), Slot::Empty);
+
+    let mut clearing = Box::pin(bench.shared.clear(bench.slot.prefix(), CLEAR_STEP / 2));
+    assert!((&mut clearing).now_or_never().is_none());
+    bench.time.advance(CLEAR_STEP / 2);
+    assert_eq!(clearing.await.unwrap_err().kind(), StoreErrorKind::TimedOut);
 }

@@ -1,9 +1,13 @@
-//! One suite for every store, and what only a real Redis can do.
+//! Tests of the shared cache: one suite for every store, further ones for Redis.
 
+#[cfg(feature = "redis")]
+mod batches;
 mod budget;
 mod conformance;
+mod faulty_store;
 #[cfg(feature = "redis")]
 mod outage;
+mod outage_log;
 #[cfg(feature = "redis")]
 mod redis_keys;
 #[cfg(feature = "redis")]

@@ -1,4 +1,4 @@
-//! What lies in Redis: names, expiries, and entries that aren't ours.
+//! The keys in Redis: names, expiries, foreign content.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn put(fixture: &StoreFixture, id: i64, entry: Entry, until: u64) {
 }
 
 #[tokio::test]
-async fn case_28_whatever_is_put_into_redis_expires() {
+async fn case_28_every_key_in_redis_expires() {
     let fixture = StoreFixture::redis();
     let expires = |name: &[u8]| {
         let left = pttl(name);
@@ -56,7 +56,7 @@ async fn case_28_whatever_is_put_into_redis_expires() {
     let space = fixture.prefix.trim_matches(':').to_owned();
     fixture.peers().heartbeat(&space, InstanceId::fresh(), LONG).await.unwrap();
     expires(format!("bloomgate:{space}:members").as_bytes());
-    // A life below a millisecond is no life without an end.
+    // A time to live below a millisecond must not become none at all.
     let slot = fixture.slot(&5_i64);
     let tiny = Duration::from_nanos(1);
     fixture.store.put_intent(&slot, one, tiny).await.unwrap();
@@ -69,7 +69,7 @@ async fn case_28_whatever_is_put_into_redis_expires() {
 }
 
 #[tokio::test]
-async fn lives_without_bounds_are_clipped_to_what_redis_takes() {
+async fn times_to_live_are_clipped_to_what_redis_takes() {
     let fixture = StoreFixture::redis();
     let (slot, lease, write) = (fixture.slot(&1_i64), LeaseId::fresh(), WriteId::fresh());
     let leased = fixture.store.get_or_lease(&slot, lease, Duration::MAX).await;
@@ -83,7 +83,7 @@ async fn lives_without_bounds_are_clipped_to_what_redis_takes() {
 }
 
 #[tokio::test]
-async fn case_46_names_in_redis_are_short_whatever_the_key() {
+async fn case_46_names_in_redis_are_short_for_keys_of_any_length() {
     let fixture = StoreFixture::redis();
     for length in [0, 1, 200, 201, 1 << 20] {
         let slot = fixture.slot(&vec![b'x'; length]);
@@ -151,15 +151,15 @@ async fn case_19_an_entry_that_belongs_to_another_key_is_not_served() {
         assert_eq!(copied, RedisReply::Integer(1));
         let slot = fixture.slot(&3_i64);
         assert_eq!(fixture.store.get(&slot).await.unwrap(), Slot::Empty);
-        let asked = fixture.store.get_or_lease(&slot, LeaseId::fresh(), LONG).await;
-        assert_eq!(asked.unwrap(), Slot::Empty);
+        let read = fixture.store.get_or_lease(&slot, LeaseId::fresh(), LONG).await;
+        assert_eq!(read.unwrap(), Slot::Empty);
     }
 }
 
 #[tokio::test]
-async fn garbage_in_a_slot_is_neither_served_nor_filled_and_a_write_clears_it() {
+async fn malformed_content_is_neither_served_nor_filled_and_a_write_clears_it() {
     let fixture = StoreFixture::redis();
-    let garbage: [&[u8]; 10] = [
+    let malformed: [&[u8]; 10] = [
         b"",
         b"hello",
         b"{}",
@@ -171,25 +171,25 @@ async fn garbage_in_a_slot_is_neither_served_nor_filled_and_a_write_clears_it() 
         b"\0\0\0",
         b"N12345678abcdefghrest",
     ];
-    for (id, garbage) in garbage.into_iter().enumerate() {
+    for (id, content) in malformed.into_iter().enumerate() {
         let (id, write, lease) = (id as i64, WriteId::fresh(), LeaseId::fresh());
         let slot = fixture.slot(&id);
-        raw(&[b"SET", &fixture.name(&id), garbage]);
+        raw(&[b"SET", &fixture.name(&id), content]);
         assert_eq!(fixture.store.get(&slot).await.unwrap(), Slot::Empty);
-        let asked = fixture.store.get_or_lease(&slot, lease, LONG).await;
-        assert_eq!(asked.unwrap(), Slot::Empty);
+        let read = fixture.store.get_or_lease(&slot, lease, LONG).await;
+        assert_eq!(read.unwrap(), Slot::Empty);
         let filled = fixture.store.fill(&slot, lease, Entry::Null, 7, LONG).await;
         assert_eq!(filled.unwrap(), Filled::LeaseLost);
         fixture.store.put_intent(&slot, write, LONG).await.unwrap();
         assert_eq!(fixture.store.get(&slot).await.unwrap(), Slot::WriteIntent);
         fixture.store.clear_intent(&slot, write).await.unwrap();
-        let asked = fixture.store.get_or_lease(&slot, lease, LONG).await;
-        assert_eq!(asked.unwrap(), Slot::LeaseGranted);
+        let read = fixture.store.get_or_lease(&slot, lease, LONG).await;
+        assert_eq!(read.unwrap(), Slot::LeaseGranted);
     }
 }
 
 #[tokio::test]
-async fn a_mark_that_is_half_garbage_is_still_a_mark() {
+async fn a_malformed_write_intent_is_still_a_write_intent() {
     let fixture = StoreFixture::redis();
     let slot = fixture.slot(&1_i64);
     for stored in ["M", "Mnonsense", "Mabc:;", "M:12;", "Mabc:9999999999999;;;x"] {
@@ -229,7 +229,7 @@ async fn a_key_of_another_type_is_an_error_and_no_outage() {
 }
 
 #[tokio::test]
-async fn members_with_rows_that_are_not_ours_are_dropped() {
+async fn malformed_rows_of_instances_are_dropped() {
     let fixture = StoreFixture::redis();
     let space = fixture.prefix.trim_matches(':').to_owned();
     let name = format!("bloomgate:{space}:members");

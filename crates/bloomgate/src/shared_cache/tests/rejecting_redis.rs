@@ -1,4 +1,4 @@
-//! Servers that answer, but won't: full, or read-only.
+//! Servers that reject writes: full, or read-only.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use crate::error::StoreErrorKind;
 use crate::key::KeyBytes;
 use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, WriteId};
 
-struct Filled3 {
+struct Slots {
     value: SlotKey,
     null: SlotKey,
     empty: SlotKey,
 }
 
 /// A value, a null and nothing.
-async fn filled(store: &RedisStore) -> Filled3 {
+async fn filled(store: &RedisStore) -> Slots {
     let prefix = fresh_prefix();
     let slot = |id: i64| SlotKey::new(prefix.clone(), KeyBytes::of(&id));
     let entries = [Entry::Value(Bytes::from_static(b"v")), Entry::Null];
@@ -29,18 +29,18 @@ async fn filled(store: &RedisStore) -> Filled3 {
         let filled = store.fill(&slot, lease, entry, 7, LONG).await.unwrap();
         assert_eq!(filled, Filled::Stored);
     }
-    Filled3 { value: slot(0), null: slot(1), empty: slot(2) }
+    Slots { value: slot(0), null: slot(1), empty: slot(2) }
 }
 
-/// Rule B15, and B10's "if the intent is refused".
-async fn reads_go_on_and_marks_are_refused(store: &RedisStore, slots: &Filled3) {
-    let ask = async |slot| store.get_or_lease(slot, LeaseId::fresh(), LONG).await.unwrap();
+/// Rule B15, and B10's case of a rejected intent.
+async fn reads_go_on_and_intents_are_rejected(store: &RedisStore, slots: &Slots) {
+    let get_or_lease = async |slot| store.get_or_lease(slot, LeaseId::fresh(), LONG).await.unwrap();
     let value = Slot::Value { payload: Bytes::from_static(b"v"), until: 7 };
-    assert_eq!(ask(&slots.value).await, value);
+    assert_eq!(get_or_lease(&slots.value).await, value);
     assert_eq!(store.get(&slots.value).await.unwrap(), value);
-    assert_eq!(ask(&slots.null).await, Slot::Null { until: 7 });
-    assert_eq!(ask(&slots.empty).await, Slot::Empty);
-    assert_eq!(ask(&slots.empty).await, Slot::Empty, "nothing was leased");
+    assert_eq!(get_or_lease(&slots.null).await, Slot::Null { until: 7 });
+    assert_eq!(get_or_lease(&slots.empty).await, Slot::Empty);
+    assert_eq!(get_or_lease(&slots.empty).await, Slot::Empty, "nothing was leased");
     for slot in [&slots.value, &slots.empty] {
         let refused = store.put_intent(slot, WriteId::fresh(), LONG).await.unwrap_err();
         assert_eq!(refused.kind(), StoreErrorKind::Rejected, "{refused}");
@@ -49,7 +49,7 @@ async fn reads_go_on_and_marks_are_refused(store: &RedisStore, slots: &Filled3) 
 }
 
 #[tokio::test]
-async fn a_full_server_is_read_without_leasing_and_refuses_marks() {
+async fn a_full_server_is_read_without_leasing_and_rejects_intents() {
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
     let slots = filled(&store).await;
@@ -58,7 +58,7 @@ async fn a_full_server_is_read_without_leasing_and_refuses_marks() {
     assert_eq!(leased, Slot::LeaseGranted);
     server.command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
-    reads_go_on_and_marks_are_refused(&store, &slots).await;
+    reads_go_on_and_intents_are_rejected(&store, &slots).await;
     let fill = store.fill(&held, lease, Entry::Null, 7, LONG).await;
     assert_eq!(fill.unwrap_err().kind(), StoreErrorKind::Rejected);
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
@@ -66,7 +66,7 @@ async fn a_full_server_is_read_without_leasing_and_refuses_marks() {
     assert_eq!(store.get(&slots.value).await.unwrap(), Slot::WriteIntent);
 }
 
-/// An End must get through although the server is full: what stands there is outdated.
+/// An End must succeed although the server is full: the entry there is outdated.
 #[tokio::test]
 async fn a_full_server_still_takes_an_end_and_a_release() {
     let server = RedisServer::start();
@@ -100,19 +100,19 @@ async fn a_read_only_replica_is_read_without_leasing_and_a_promoted_one_heals() 
         assert!(Instant::now() < end, "the replica doesn't follow");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    reads_go_on_and_marks_are_refused(&store, &slots).await;
+    reads_go_on_and_intents_are_rejected(&store, &slots).await;
     replica.command(&["REPLICAOF", "NO", "ONE"]);
     store.put_intent(&slots.value, WriteId::fresh(), LONG).await.unwrap();
     let leased = store.get_or_lease(&slots.empty, LeaseId::fresh(), LONG).await;
     assert_eq!(leased.unwrap(), Slot::LeaseGranted);
 }
 
-/// A demoted primary is left for the one that took its place, but not by a flood of connections
-/// when the address leads to a replica for good.
+/// The connection to a demoted primary is replaced, but not at each request when the address leads
+/// to a replica for good.
 #[tokio::test]
 async fn a_replica_is_not_flooded_with_connections() {
     let replica = RedisServer::start();
-    // A primary that isn't there: what is here stays, and is read-only.
+    // With an unreachable primary the replica keeps its content, and is read-only.
     let store = RedisStore::open(&replica.url()).unwrap();
     let slots = filled(&store).await;
     let port = testbed::net::free_port().to_string();

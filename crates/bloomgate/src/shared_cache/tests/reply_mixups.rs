@@ -1,4 +1,4 @@
-//! Requests that are given up never shift another's answer.
+//! Replies under cancellation: each call gets its own or none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn matches(id: i64, found: &Slot) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn case_19_requests_that_are_given_up_shift_no_answers() {
+async fn case_19_cancelled_requests_shift_no_replies() {
     let server = RedisServer::start();
     let store = Arc::new(RedisStore::open(&server.url()).unwrap());
     let slots = filled(&store).await;
@@ -66,7 +66,7 @@ async fn case_19_requests_that_are_given_up_shift_no_answers() {
     for n in 0..1_000_i64 {
         let (store, slots) = (Arc::clone(&store), Arc::clone(&slots));
         let id = n % KEYS;
-        let asking = tokio::spawn(async move {
+        let cancelled = tokio::spawn(async move {
             let slot = &slots[id as usize];
             match n % 3 {
                 0 => drop(store.get(slot).await),
@@ -74,29 +74,29 @@ async fn case_19_requests_that_are_given_up_shift_no_answers() {
                 _ => drop(store.release(slot, LeaseId::fresh()).await),
             }
         });
-        // Before it starts, while it is sent, while the answer is on its way, or after that.
+        // Cancels it before it starts, while it is sent, before its reply, or after it.
         for _ in 0..rand::random_range(0..4_u32) {
             tokio::task::yield_now().await;
         }
         if n % 4 == 0 {
             tokio::time::sleep(Duration::from_micros(rand::random_range(0..300))).await;
         }
-        asking.abort();
+        cancelled.abort();
     }
     reading.await.unwrap();
 }
 
 #[tokio::test]
-async fn case_19_answers_that_come_too_late_are_not_given_to_others() {
+async fn case_19_late_replies_are_not_given_to_other_calls() {
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
     let slots = filled(&store).await;
     for _ in 0..3 {
         server.freeze();
-        // These are sent, and nobody waits for their answers any more.
+        // These are sent, and their callers are gone before the replies come.
         for slot in &slots[..10] {
-            let asked = tokio::time::timeout(Duration::from_millis(5), store.get(slot)).await;
-            assert!(asked.is_err());
+            let read = tokio::time::timeout(Duration::from_millis(5), store.get(slot)).await;
+            assert!(read.is_err());
         }
         server.thaw();
         for id in (0..KEYS).rev() {

@@ -1,4 +1,4 @@
-//! Addresses, passwords and versions.
+//! Opening a Redis store: addresses, passwords, versions.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use crate::ports::{InstanceId, LeaseId, PeerRegistry as _, SlotKey, Store as _, 
 
 const PASSWORD: &str = "correct-horse-battery";
 
-/// All that a person may come to see of an error.
+/// All texts of an error and its sources.
 fn shown(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = format!("{error} {error:?}");
     let mut below = error.source();
@@ -25,7 +25,7 @@ fn shown(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 #[tokio::test]
-async fn urls_that_are_none_are_refused_without_showing_the_password() {
+async fn malformed_urls_are_refused_without_showing_the_password() {
     for url in [
         "".to_owned(),
         "localhost:6379".to_owned(),
@@ -68,6 +68,18 @@ async fn urls_are_taken_without_connecting() {
     }
 }
 
+#[tokio::test]
+async fn the_endpoint_is_the_address_without_the_credentials() {
+    for (url, endpoint) in [
+        (format!("redis://user:{PASSWORD}@cache.example:6380/3"), "cache.example:6380"),
+        ("redis://localhost".to_owned(), "localhost:6379"),
+        ("redis://[::1]:6379".to_owned(), "[::1]:6379"),
+        (format!("redis+unix:///run/redis.sock?pass={PASSWORD}"), "/run/redis.sock"),
+    ] {
+        assert_eq!(RedisStore::open(&url).unwrap().endpoint(), endpoint);
+    }
+}
+
 async fn every_error(store: &RedisStore) -> Vec<StoreError> {
     let slot = SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64));
     let (lease, write) = (LeaseId::fresh(), WriteId::fresh());
@@ -81,7 +93,7 @@ async fn every_error(store: &RedisStore) -> Vec<StoreError> {
 }
 
 #[tokio::test]
-async fn case_20_a_wrong_password_is_told_plainly_without_showing_it() {
+async fn case_20_a_wrong_password_is_reported_without_showing_it() {
     let server = RedisServer::start();
     server.command(&["CONFIG", "SET", "requirepass", "another"]);
     let at = |credentials: &str| format!("redis://{credentials}127.0.0.1:{}", server.port());
@@ -102,7 +114,7 @@ async fn case_20_a_wrong_password_is_told_plainly_without_showing_it() {
 }
 
 #[tokio::test]
-async fn a_user_that_may_not_is_refused() {
+async fn a_user_without_permission_is_rejected() {
     let server = RedisServer::start();
     let made = server.command(&["ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+info"]);
     assert_eq!(made, "OK");
@@ -178,7 +190,7 @@ async fn a_server_that_is_too_old_is_refused_by_its_version() {
 }
 
 #[tokio::test]
-async fn an_answer_that_makes_no_sense_is_confusion_and_no_absence() {
+async fn a_reply_of_another_type_is_an_invalid_response() {
     // Every command but INFO is answered with OK.
     let url = format!("redis://127.0.0.1:{}", server_of_version("redis_version:7.0.0"));
     let store = RedisStore::open(&url).unwrap();

@@ -1,4 +1,4 @@
-//! A store to try, and what its tests need besides: slots of their own, and time that passes.
+//! A store under test, with slots of its own and time that passes.
 
 use std::sync::Arc;
 #[cfg(feature = "redis")]
@@ -15,15 +15,15 @@ use crate::clock::{Clock, ManualTime};
 use crate::key::{Key, KeyBytes};
 use crate::ports::{PeerRegistry, SlotKey, Store, WriteId};
 
-/// Long enough for whatever a test does meanwhile.
+/// A time to live that no test outlives.
 pub(super) const LONG: Duration = Duration::from_secs(60);
-/// A life that a test waits for.
+/// A time to live that a test waits for.
 pub(super) const SHORT: Duration = Duration::from_millis(100);
-/// When something that should have happened long ago is given up.
+/// The longest wait for what should happen soon.
 #[cfg(feature = "redis")]
 pub(super) const CEILING: Duration = Duration::from_secs(20);
 
-/// The server that all tests of this process share. Each has slots of its own in it.
+/// The server that all tests of this process share. Each test has slots of its own in it.
 #[cfg(feature = "redis")]
 pub(super) static REDIS: LazyLock<RedisServer> = LazyLock::new(RedisServer::start);
 
@@ -36,7 +36,7 @@ enum Behind {
 /// A store under test.
 pub(super) struct StoreFixture {
     pub(super) store: Arc<dyn Store>,
-    /// Of this test alone.
+    /// The prefix of this test's slots.
     pub(super) prefix: Arc<str>,
     behind: Behind,
 }
@@ -70,7 +70,7 @@ impl StoreFixture {
         Self::redis_at(&REDIS.url())
     }
 
-    /// The same server, where an empty reply looks different.
+    /// The same server with RESP3, where an empty reply looks different.
     #[cfg(feature = "redis")]
     pub(super) fn redis_resp3() -> Self {
         Self::redis_at(&format!("{}?protocol=resp3", REDIS.url()))
@@ -90,14 +90,14 @@ impl StoreFixture {
         SlotKey::new(Arc::clone(&self.prefix), KeyBytes::of(key))
     }
 
-    /// The name in Redis of a slot with a short key, as the store's documentation has it.
+    /// The name in Redis of a slot with a short key.
     #[cfg(feature = "redis")]
     pub(super) fn name<K: Key>(&self, key: &K) -> Vec<u8> {
         let key = key.with_bytes(<[u8]>::to_vec);
         [self.prefix.as_bytes(), b"k", &key].concat()
     }
 
-    /// Lets time pass; at least so much.
+    /// Lets at least `time` pass.
     pub(super) async fn pass(&self, time: Duration) {
         match &self.behind {
             Behind::Memory(_, manual) => manual.advance(time),
