@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL")]
     pub(crate) guard_url: Option<String>,
 
-    /// Attack requests to send; ordinary requests come on top [default: 100000, or no limit when
+    /// Attack requests to send; legit requests come on top [default: 100000, or no limit when
     /// --duration is given]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     pub(crate) requests: Option<u64>,
@@ -61,15 +61,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     pub(crate) start: Option<u64>,
 
-    /// Share of ordinary requests in all requests, from 0 to below 1
+    /// Share of legit requests in all requests, from 0 to below 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub(crate) legit_share: f64,
 
-    /// Ids of ordinary requests, first to last inclusive; they should exist
+    /// Ids of legit requests, first to last inclusive; they should exist
     #[arg(long, value_name = "A-B", value_parser = id_range)]
     pub(crate) legit_ids: Option<IdRange>,
 
-    /// Exponent of the Zipf law of ordinary ids, 0 (uniform) to 20; which ids are the popular ones
+    /// Exponent of the Zipf law of legit ids, 0 (uniform) to 20; which ids are the popular ones
     /// depends on the seed
     #[arg(long, value_name = "EXPONENT", default_value_t = 1.0, value_parser = exponent)]
     pub(crate) zipf: f64,
@@ -99,7 +99,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Exit with 1 when an ordinary request was answered 404
+    /// Exit with 1 when a legit request was answered 404
     #[arg(long)]
     pub(crate) fail_on_refusal: bool,
 

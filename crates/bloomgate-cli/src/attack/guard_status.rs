@@ -11,11 +11,11 @@ use hyper::header::{ACCEPT, HOST, HeaderValue};
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
-use super::link::{Asked, Link};
+use super::http_connection::{EmptyRequest, HttpConnection};
 use super::target::Target;
 
 /// The largest document that is read, in bytes.
-const LARGEST: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Why the document can't be read.
 #[derive(Debug, thiserror::Error)]
@@ -127,12 +127,12 @@ impl GuardReader {
 
     /// Asks once, over a connection of its own.
     pub(crate) async fn read(&self) -> Result<GuardStatus, StatusError> {
-        let mut request: Asked = Request::new(Empty::<Bytes>::new());
+        let mut request: EmptyRequest = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = self.path.clone();
         request.headers_mut().insert(HOST, self.host.clone());
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let mut link = Link::open(self.address, self.timeout).await?;
-        match link.read(request, LARGEST).await? {
+        let mut connection = HttpConnection::open(self.address, self.timeout).await?;
+        match connection.read(request, MAX_BYTES).await? {
             (200, document) => GuardStatus::parse(&document),
             (status, _) => Err(StatusError::Status(status)),
         }

@@ -11,13 +11,13 @@ Fields of --json:
   ended                 \"finished\", \"duration\", \"interrupt\" or \"gave_up\" (no server to talk to)
   interrupted           true when ended is \"interrupt\"
   elapsed_seconds       from the first request to the last answer
-  requests_per_second   answered requests, attack and ordinary, per second
-  attack, ordinary      one object each:
+  requests_per_second   answered requests, attack and legit, per second
+  attack, legit      one object each:
     requests            sent
     answered            of these, answered in full; the others are among errors
     latency_us          {p50, p99, p999, max} of answered requests in microseconds, or null
     statuses            {\"404\": n, ...}
-  ordinary_non_2xx, ordinary_404           a 404 of an ordinary id that exists is a false refusal
+  legit_non_2xx, legit_404           a 404 of a legit id that exists is a false refusal
   attack_2xx            attack ids that exist after all; choose another range of ids
   connects              connections opened
   errors                {connect, transport, timeouts, unanswered}: failed connection attempts;
@@ -31,6 +31,6 @@ Fields of --json:
     enabled             whether the guard was on, or null
   warnings              sentences
 
-Exit codes: 0 the run ended as planned; 1 --fail-on-refusal and an ordinary request was answered
+Exit codes: 0 the run ended as planned; 1 --fail-on-refusal and a legit request was answered
 404, or no server to talk to; 2 a flag is wrong, or the target or guard can't be reached before
 any traffic; 130 stopped by Ctrl-C, after printing what there is.";

@@ -38,7 +38,7 @@ impl Permutation {
         let bits = (size - 1).checked_ilog2().map_or(1, |log| log + 1);
         let mut keys = [0; ROUNDS];
         for (round, slot) in (0..).zip(&mut keys) {
-            *slot = mix(key ^ mix(round));
+            *slot = splitmix64(key ^ splitmix64(round));
         }
         Self { size, half_bits: bits.div_ceil(2), keys }
     }
@@ -57,14 +57,14 @@ impl Permutation {
         let mask = (1 << self.half_bits) - 1;
         let (mut left, mut right) = (input >> self.half_bits, input & mask);
         for key in self.keys {
-            (left, right) = (right, left ^ (mix(right ^ key) & mask));
+            (left, right) = (right, left ^ (splitmix64(right ^ key) & mask));
         }
         (left << self.half_bits) | right
     }
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014) after one step of its counter.
-fn mix(value: u64) -> u64 {
+fn splitmix64(value: u64) -> u64 {
     let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -73,7 +73,7 @@ fn mix(value: u64) -> u64 {
 
 /// A key for one part of the run.
 fn derive(seed: u64, part: u64) -> u64 {
-    mix(mix(seed) ^ part)
+    splitmix64(splitmix64(seed) ^ part)
 }
 
 /// Ids that should not exist.
@@ -105,7 +105,7 @@ impl AttackIds {
 /// Ranks follow a Zipf law; a permutation decides which id has which rank, since in real tables
 /// popularity does not follow the order of ids.
 #[derive(Clone, Debug)]
-pub(crate) struct OrdinaryIds {
+pub(crate) struct LegitIds {
     first: u64,
     count: u64,
     ranks: Permutation,
@@ -113,7 +113,7 @@ pub(crate) struct OrdinaryIds {
     seed: u64,
 }
 
-impl OrdinaryIds {
+impl LegitIds {
     /// Ids in `range` with the given exponent; `None` if the exponent is negative or no number.
     pub(crate) fn new(range: IdRange, exponent: f64, seed: u64) -> Option<Self> {
         let count = (range.last - range.first).saturating_add(1).min(1 << 62);
@@ -126,10 +126,10 @@ impl OrdinaryIds {
         })
     }
 
-    /// The id of the ordinary request number `index`: the same for the same seed, whichever
+    /// The id of the legit request number `index`: the same for the same seed, whichever
     /// connection asks.
     pub(crate) fn get(&self, index: u64) -> u64 {
-        let mut random = SmallRng::seed_from_u64(self.seed ^ mix(index));
+        let mut random = SmallRng::seed_from_u64(self.seed ^ splitmix64(index));
         let rank = self.law.sample(&mut random) as u64;
         // The law works in floating point, which may round beyond either end.
         self.first + self.ranks.get(rank.clamp(1, self.count) - 1)
@@ -149,7 +149,7 @@ mod tests {
         let mask = (1 << permutation.half_bits) - 1;
         let (mut left, mut right) = (output >> permutation.half_bits, output & mask);
         for key in permutation.keys.iter().rev() {
-            (left, right) = (right ^ (mix(left ^ key) & mask), left);
+            (left, right) = (right ^ (splitmix64(left ^ key) & mask), left);
         }
         (left << permutation.half_bits) | right
     }
@@ -183,7 +183,7 @@ mod tests {
         }
 
         #[test]
-        fn ordinary_ids_stay_in_range(
+        fn legit_ids_stay_in_range(
             first in 0u64..1 << 50,
             count in 1u64..1 << 50,
             exponent in 0.0..20.0f64,
@@ -191,7 +191,7 @@ mod tests {
             index: u64,
         ) {
             let range = IdRange { first, last: first + count - 1 };
-            let id = OrdinaryIds::new(range, exponent, seed).unwrap().get(index);
+            let id = LegitIds::new(range, exponent, seed).unwrap().get(index);
             prop_assert!((range.first..=range.last).contains(&id));
         }
     }
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn the_widest_range_is_served() {
         let range = IdRange { first: 0, last: i64::MAX as u64 };
-        let ids = OrdinaryIds::new(range, 1.0, 1).unwrap();
+        let ids = LegitIds::new(range, 1.0, 1).unwrap();
         assert!((0..1000).all(|index| ids.get(index) <= range.last));
     }
 
@@ -218,9 +218,9 @@ mod tests {
     fn a_seed_decides_everything() {
         let range = IdRange { first: 1, last: 1000 };
         let draw = |seed| -> Vec<u64> {
-            let (attack, ordinary) =
-                (AttackIds::random(seed), OrdinaryIds::new(range, 1.0, seed).unwrap());
-            (0..100).flat_map(|index| [attack.get(index), ordinary.get(index)]).collect()
+            let (attack, legit) =
+                (AttackIds::random(seed), LegitIds::new(range, 1.0, seed).unwrap());
+            (0..100).flat_map(|index| [attack.get(index), legit.get(index)]).collect()
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
@@ -230,7 +230,7 @@ mod tests {
     fn popularity_follows_the_exponent() {
         let range = IdRange { first: 1, last: 100 };
         let most = |exponent| {
-            let ids = OrdinaryIds::new(range, exponent, 3).unwrap();
+            let ids = LegitIds::new(range, exponent, 3).unwrap();
             let mut counts: HashMap<u64, u32> = HashMap::new();
             for index in 0..100_000 {
                 *counts.entry(ids.get(index)).or_default() += 1;

@@ -2,22 +2,22 @@
 //!
 //! In the order in which a run goes through them: [`args`] and [`plan`] (flags, each alone, then
 //! together), [`target`] (where traffic may go), [`mod@run`] (the run as a whole), [`traffic`] and
-//! [`ids`] (what is asked), [`pacing`] (when), [`worker`] and [`link`] (over which connection),
-//! [`tally`] (what was answered), [`guard_status`] (what the guard counted), [`report`] and
+//! [`ids`] (what is settings), [`pacing`] (when), [`worker`] and [`http_connection`] (over which connection),
+//! [`statistics`] (what was answered), [`guard_status`] (what the guard counted), [`report`] and
 //! [`table`] (what came of it).
 
 mod args;
 mod error;
 mod guard_status;
 mod help;
+mod http_connection;
 mod ids;
-mod link;
 mod pacing;
 mod plan;
 mod report;
 mod run;
+mod statistics;
 mod table;
-mod tally;
 mod target;
 mod traffic;
 mod worker;
@@ -26,8 +26,8 @@ use std::process::ExitCode;
 
 pub(crate) use args::Args;
 use error::Error;
-use plan::Plan;
-use report::{Asked, Report};
+use plan::AttackPlan;
+use report::{Report, RunSettings};
 
 use crate::output;
 
@@ -49,8 +49,8 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 }
 
 fn attack(args: &Args) -> Result<Report, Error> {
-    let plan = Plan::new(args, rand::random())?;
-    let asked = Asked {
+    let plan = AttackPlan::new(args, rand::random())?;
+    let settings = RunSettings {
         url: args.url.clone(),
         profile: args.profile.name(),
         seed: plan.seed,
@@ -62,7 +62,7 @@ fn attack(args: &Args) -> Result<Report, Error> {
         .enable_all()
         .build()
         .map_err(Error::Runtime)?
-        .block_on(run::run(plan, asked))
+        .block_on(run::run(plan, settings))
 }
 
 fn print(report: &Report, json: bool) -> std::io::Result<()> {

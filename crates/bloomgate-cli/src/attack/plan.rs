@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::args::{Args, IdRange, Profile};
 use super::error::Error;
-use super::ids::{AttackIds, OrdinaryIds, RANDOM_FLOOR};
-use super::target::{Reach, Target};
-use super::traffic::Mix;
+use super::ids::{AttackIds, LegitIds, RANDOM_FLOOR};
+use super::target::{AllowedHosts, Target};
+use super::traffic::TrafficMix;
 
 /// Attack requests when neither `--requests` nor `--duration` says how many.
 const DEFAULT_REQUESTS: u64 = 100_000;
@@ -20,13 +20,13 @@ const FRESH_SEEDS: u64 = 1 << 53;
 
 /// A run, decided.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct AttackPlan {
     pub(crate) target: Target,
     pub(crate) guard: Option<Target>,
-    pub(crate) reach: Reach,
-    pub(crate) mix: Mix,
+    pub(crate) allowed: AllowedHosts,
+    pub(crate) mix: TrafficMix,
     pub(crate) attack_ids: AttackIds,
-    pub(crate) ordinary_ids: Option<OrdinaryIds>,
+    pub(crate) legit_ids: Option<LegitIds>,
     pub(crate) seed: u64,
     pub(crate) connections: usize,
     pub(crate) threads: usize,
@@ -35,13 +35,14 @@ pub(crate) struct Plan {
     pub(crate) duration: Option<Duration>,
 }
 
-impl Plan {
+impl AttackPlan {
     /// Checks the flags against one another. `fresh_seed` is used unless `--seed` is given.
     pub(crate) fn new(args: &Args, fresh_seed: u64) -> Result<Self, Error> {
-        let reach = if args.i_own_this_target { Reach::Anywhere } else { Reach::Loopback };
-        let target = Target::parse("--url", &args.url, reach)?;
+        let allowed =
+            if args.i_own_this_target { AllowedHosts::Anywhere } else { AllowedHosts::Loopback };
+        let target = Target::parse("--url", &args.url, allowed)?;
         let guard = match &args.guard_url {
-            Some(url) => Some(Target::parse("--guard-url", url, reach)?),
+            Some(url) => Some(Target::parse("--guard-url", url, allowed)?),
             None => None,
         };
         let attack = match (args.requests, args.duration) {
@@ -51,32 +52,32 @@ impl Plan {
         };
         let mix = mix(attack, args.legit_share)?;
         let seed = args.seed.unwrap_or(fresh_seed % FRESH_SEEDS);
-        let ordinary_ids = match (args.legit_ids, args.legit_share > 0.0) {
+        let legit_ids = match (args.legit_ids, args.legit_share > 0.0) {
             (None, true) => {
                 return Err(Error::flag(
                     "--legit-share",
-                    "ordinary requests need ids that exist; add --legit-ids, such as 1-100000",
+                    "legit requests need ids that exist; add --legit-ids, such as 1-100000",
                 ));
             }
             (Some(range), true) => Some(
-                OrdinaryIds::new(range, args.zipf, seed)
+                LegitIds::new(range, args.zipf, seed)
                     .ok_or_else(|| Error::flag("--zipf", "give a number from 0 to 20"))?,
             ),
             (_, false) => None,
         };
-        if args.fail_on_refusal && ordinary_ids.is_none() {
+        if args.fail_on_refusal && legit_ids.is_none() {
             return Err(Error::flag(
                 "--fail-on-refusal",
-                "without ordinary requests nothing can be refused wrongly; add --legit-share",
+                "without legit requests nothing can be refused wrongly; add --legit-share",
             ));
         }
         let connections = args.connections.min(u32::try_from(mix.total()).unwrap_or(u32::MAX));
         Ok(Self {
             target,
             guard,
-            reach,
+            allowed,
             attack_ids: attack_ids(args, attack, seed)?,
-            ordinary_ids,
+            legit_ids,
             mix,
             seed,
             connections: connections as usize,
@@ -88,16 +89,16 @@ impl Plan {
     }
 }
 
-/// So many ordinary requests that they are `share` of all.
-fn mix(attack: u64, share: f64) -> Result<Mix, Error> {
-    let ordinary = (attack as f64 * share / (1.0 - share)).round();
-    if ordinary > MAX_REQUESTS {
+/// So many legit requests that they are `share` of all.
+fn mix(attack: u64, share: f64) -> Result<TrafficMix, Error> {
+    let legit = (attack as f64 * share / (1.0 - share)).round();
+    if legit > MAX_REQUESTS {
         return Err(Error::flag(
             "--legit-share",
             "so close to 1 the run would never end; lower it",
         ));
     }
-    Ok(Mix { attack, ordinary: ordinary as u64 })
+    Ok(TrafficMix { attack, legit: legit as u64 })
 }
 
 fn attack_ids(args: &Args, attack: u64, seed: u64) -> Result<AttackIds, Error> {
@@ -118,8 +119,8 @@ fn attack_ids(args: &Args, attack: u64, seed: u64) -> Result<AttackIds, Error> {
             }
         }
         Profile::Sequential => {
-            let after_ordinary = args.legit_ids.map(|range| range.last.saturating_add(1));
-            let first = args.start.or(after_ordinary).unwrap_or(RANDOM_FLOOR);
+            let after_legit = args.legit_ids.map(|range| range.last.saturating_add(1));
+            let first = args.start.or(after_legit).unwrap_or(RANDOM_FLOOR);
             let last = first.checked_add(attack - 1).filter(|&last| last <= i64::MAX as u64);
             let Some(last) = last else {
                 return Err(Error::flag(
@@ -163,27 +164,27 @@ mod tests {
 
     const URL: &str = "http://127.0.0.1:8080/products/{id}";
 
-    fn plan(flags: &str) -> Result<Plan, Error> {
+    fn plan(flags: &str) -> Result<AttackPlan, Error> {
         let line = ["attack", "--url", URL].into_iter().chain(flags.split_whitespace());
-        Plan::new(&Line::try_parse_from(line).unwrap().args, 1 << 60 | 5)
+        AttackPlan::new(&Line::try_parse_from(line).unwrap().args, 1 << 60 | 5)
     }
 
     #[test]
     fn defaults_hold() {
         let plan = plan("").unwrap();
-        assert_eq!(plan.mix, Mix { attack: 100_000, ordinary: 0 });
+        assert_eq!(plan.mix, TrafficMix { attack: 100_000, legit: 0 });
         assert_eq!((plan.connections, plan.seed), (64, 5));
         assert_eq!((plan.timeout, plan.duration, plan.rate), (Duration::from_secs(5), None, None));
-        assert!(plan.threads >= 1 && plan.ordinary_ids.is_none() && plan.guard.is_none());
+        assert!(plan.threads >= 1 && plan.legit_ids.is_none() && plan.guard.is_none());
     }
 
     #[test]
-    fn ordinary_requests_come_on_top() {
+    fn legit_requests_come_on_top() {
         let mix = |flags: &str| plan(flags).unwrap().mix;
         let ten = mix("--requests 900 --legit-share 0.1 --legit-ids 1-9");
-        assert_eq!(ten, Mix { attack: 900, ordinary: 100 });
+        assert_eq!(ten, TrafficMix { attack: 900, legit: 100 });
         let half = mix("--requests 7 --legit-share 0.5 --legit-ids 1-9");
-        assert_eq!(half, Mix { attack: 7, ordinary: 7 });
+        assert_eq!(half, TrafficMix { attack: 7, legit: 7 });
     }
 
     #[test]
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_begins_past_the_ordinary_ids() {
+    fn a_sequence_begins_past_the_legit_ids() {
         let first = |flags: &str| match plan(flags).unwrap().attack_ids {
             AttackIds::Sequential(first) => first,
             AttackIds::Random(_) => panic!("not sequential"),

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use indicatif::HumanCount;
 
 use super::guard_status::GuardChange;
-use super::report::{Ended, Report, SideReport};
+use super::report::{EndReason, KindReport, Report};
 
 /// Displays a report as a table, with a line break at the end.
 #[derive(Debug)]
@@ -14,15 +14,15 @@ pub(crate) struct Table<'a>(pub(crate) &'a Report);
 impl Display for Table<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let report = self.0;
-        let asked = &report.asked;
-        writeln!(out, "{}", asked.url)?;
-        write!(out, "{} ids, seed {}", asked.profile, asked.seed)?;
-        write!(out, ", {} connections, ", asked.connections)?;
-        match asked.rate {
+        let settings = &report.settings;
+        writeln!(out, "{}", settings.url)?;
+        write!(out, "{} ids, seed {}", settings.profile, settings.seed)?;
+        write!(out, ", {} connections, ", settings.connections)?;
+        match settings.rate {
             Some(rate) => writeln!(out, "open loop at {} requests/s", HumanCount(rate))?,
             None => writeln!(out, "closed loop")?,
         }
-        let answered = report.attack.answered + report.ordinary.answered;
+        let answered = report.attack.answered + report.legit.answered;
         writeln!(
             out,
             "\n{} requests answered in {:.2} s: {} requests/s{}\n",
@@ -30,10 +30,10 @@ impl Display for Table<'_> {
             report.elapsed_seconds,
             HumanCount(report.requests_per_second.round() as u64),
             match report.ended {
-                Ended::Finished => "",
-                Ended::Duration => " (ended by --duration)",
-                Ended::Interrupt => " (interrupted)",
-                Ended::GaveUp => " (gave up)",
+                EndReason::Finished => "",
+                EndReason::Duration => " (ended by --duration)",
+                EndReason::Interrupt => " (interrupted)",
+                EndReason::GaveUp => " (gave up)",
             }
         )?;
         writeln!(
@@ -41,9 +41,9 @@ impl Display for Table<'_> {
             "{:<9}{:>13}{:>10}{:>10}{:>10}{:>10}  statuses",
             "", "requests", "p50", "p99", "p99.9", "max"
         )?;
-        side(out, "attack", &report.attack)?;
-        if report.ordinary.requests > 0 {
-            side(out, "ordinary", &report.ordinary)?;
+        kind_row(out, "attack", &report.attack)?;
+        if report.legit.requests > 0 {
+            kind_row(out, "legit", &report.legit)?;
         }
         let errors = &report.errors;
         writeln!(
@@ -57,18 +57,18 @@ impl Display for Table<'_> {
         if let Some(change) = &report.guard {
             guard(out, change)?;
         }
-        if report.ordinary_non_2xx > 0 {
+        if report.legit_non_2xx > 0 {
             writeln!(
                 out,
-                "\nORDINARY NON-2XX: {} of {} ordinary requests.",
-                HumanCount(report.ordinary_non_2xx),
-                HumanCount(report.ordinary.answered),
+                "\nLEGIT NON-2XX: {} of {} legit requests.",
+                HumanCount(report.legit_non_2xx),
+                HumanCount(report.legit.answered),
             )?;
-            if report.ordinary_404 > 0 {
+            if report.legit_404 > 0 {
                 writeln!(
                     out,
                     "{} of them are 404: false refusals, if these ids exist.",
-                    HumanCount(report.ordinary_404)
+                    HumanCount(report.legit_404)
                 )?;
             }
         }
@@ -79,7 +79,7 @@ impl Display for Table<'_> {
     }
 }
 
-fn side(out: &mut Formatter<'_>, name: &str, side: &SideReport) -> fmt::Result {
+fn kind_row(out: &mut Formatter<'_>, name: &str, side: &KindReport) -> fmt::Result {
     write!(out, "{name:<9}{:>13}", HumanCount(side.requests).to_string())?;
     match side.latency_us {
         Some(latency) => {
@@ -143,14 +143,14 @@ mod tests {
     use crate::attack::report::tests::sample;
 
     #[test]
-    fn refusals_of_ordinary_ids_stand_out() {
-        let table = Table(&sample(Ended::Interrupt)).to_string();
+    fn refusals_of_legit_ids_stand_out() {
+        let table = Table(&sample(EndReason::Interrupt)).to_string();
         for part in [
             "random ids, seed 42, 2 connections, closed loop",
             "1,659 requests answered in 0.50 s: 3,318 requests/s (interrupted)",
             " 200: 2 404: 1,500\n",
             "errors   1 failed connects, 1 lost connections, 1 timeouts, 1 unanswered",
-            "ORDINARY NON-2XX: 7 of 157 ordinary requests.\n3 of them are 404: false refusals",
+            "LEGIT NON-2XX: 7 of 157 legit requests.\n3 of them are 404: false refusals",
             "warning: 2 attack requests were answered 2xx",
         ] {
             assert!(table.contains(part), "{part:?} is missing from\n{table}");
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_guard_has_its_lines() {
-        let mut report = sample(Ended::Finished);
+        let mut report = sample(EndReason::Finished);
         assert!(!Table(&report).to_string().contains("guard"));
         report.guard = Some(GuardChange {
             absent_loads: 3,

@@ -18,7 +18,7 @@ const MAX_ID: usize = 20;
 
 /// Which hosts may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum AllowedHosts {
     /// `localhost`, 127.0.0.0/8 and `[::1]`.
     Loopback,
     /// Any host: the caller says that they own it.
@@ -43,10 +43,14 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Parses `url`, which the user gave as `flag`, and refuses hosts beyond `reach`.
+    /// Parses `url`, which the user gave as `flag`, and refuses hosts beyond `allowed`.
     ///
     /// Nothing is looked up here, so that a refused host leaves no trace in any name server.
-    pub(crate) fn parse(flag: &'static str, url: &str, reach: Reach) -> Result<Self, Error> {
+    pub(crate) fn parse(
+        flag: &'static str,
+        url: &str,
+        allowed: AllowedHosts,
+    ) -> Result<Self, Error> {
         let wrong = |problem: String| Error::flag(flag, problem);
         let rest = match url.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
@@ -65,7 +69,7 @@ impl Target {
         if path.contains('#') {
             return Err(wrong("a fragment is never sent; remove the # and what follows".into()));
         }
-        if reach == Reach::Loopback && !host.is_this_machine() {
+        if allowed == AllowedHosts::Loopback && !host.is_this_machine() {
             return Err(wrong(format!(
                 "{authority} is not this machine; use localhost, 127.0.0.1 or [::1], \
                  or add --i-own-this-target"
@@ -109,7 +113,7 @@ impl Target {
     /// lead the traffic elsewhere.
     pub(crate) async fn connectable(
         &self,
-        reach: Reach,
+        allowed: AllowedHosts,
         wait: Duration,
     ) -> Result<SocketAddr, Error> {
         let unreachable =
@@ -121,7 +125,7 @@ impl Target {
                 found.map_err(unreachable)?.collect()
             }
         };
-        check_resolved(self.flag, &self.authority, &addresses, reach)?;
+        check_resolved(self.flag, &self.authority, &addresses, allowed)?;
         let mut last = io::Error::other("the name has no address");
         for address in addresses {
             match tokio::time::timeout(wait, TcpStream::connect(address)).await {
@@ -154,10 +158,10 @@ fn check_resolved(
     flag: &'static str,
     authority: &str,
     addresses: &[SocketAddr],
-    reach: Reach,
+    allowed: AllowedHosts,
 ) -> Result<(), Error> {
     match addresses.iter().find(|address| !is_loopback(address.ip())) {
-        Some(address) if reach == Reach::Loopback => Err(Error::flag(
+        Some(address) if allowed == AllowedHosts::Loopback => Err(Error::flag(
             flag,
             format!(
                 "{authority} resolves to {}, which is not this machine; use 127.0.0.1, \
@@ -235,7 +239,7 @@ mod tests {
     use super::*;
 
     fn parse(url: &str) -> Result<Target, Error> {
-        Target::parse("--url", url, Reach::Loopback)
+        Target::parse("--url", url, AllowedHosts::Loopback)
     }
 
     #[test]
@@ -276,7 +280,7 @@ mod tests {
         ] {
             let refused = parse(url).unwrap_err().to_string();
             assert!(refused.contains("--i-own-this-target"), "{url}: {refused}");
-            assert!(Target::parse("--url", url, Reach::Anywhere).is_ok(), "{url}");
+            assert!(Target::parse("--url", url, AllowedHosts::Anywhere).is_ok(), "{url}");
         }
     }
 
@@ -309,7 +313,8 @@ mod tests {
             "http://127.0.0.1/a b/{id}",
             "http://127.0.0.1/\r\nX: y/{id}",
         ] {
-            let refused = Target::parse("--url", url, Reach::Anywhere).unwrap_err().to_string();
+            let refused =
+                Target::parse("--url", url, AllowedHosts::Anywhere).unwrap_err().to_string();
             assert!(refused.starts_with("--url: "), "{url}: {refused}");
             assert!(!refused.contains(['\r', '\n']), "{url}: {refused}");
         }
@@ -321,9 +326,9 @@ mod tests {
             vec!["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse().unwrap()];
         let mut mixed = here.clone();
         mixed.push("192.0.2.1:80".parse().unwrap());
-        assert!(check_resolved("--url", "localhost", &here, Reach::Loopback).is_ok());
-        assert!(check_resolved("--url", "localhost", &mixed, Reach::Loopback).is_err());
-        assert!(check_resolved("--url", "localhost", &mixed, Reach::Anywhere).is_ok());
+        assert!(check_resolved("--url", "localhost", &here, AllowedHosts::Loopback).is_ok());
+        assert!(check_resolved("--url", "localhost", &mixed, AllowedHosts::Loopback).is_err());
+        assert!(check_resolved("--url", "localhost", &mixed, AllowedHosts::Anywhere).is_ok());
     }
 
     #[test]

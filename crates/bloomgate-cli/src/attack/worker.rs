@@ -9,11 +9,11 @@ use http_body_util::Empty;
 use hyper::Request;
 use hyper::header::{HOST, HeaderValue};
 
-use super::link::{Asked, Link, Outcome};
+use super::http_connection::{EmptyRequest, HttpConnection, Outcome};
 use super::pacing::Pace;
-use super::tally::{Tally, locked};
+use super::statistics::{Statistics, locked};
 use super::target::Template;
-use super::traffic::{Next, Traffic};
+use super::traffic::{PlannedRequest, Traffic};
 
 /// Wait after the first failure to connect; doubled with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -24,7 +24,7 @@ const MAX_FAILURES: u32 = 12;
 
 /// What all connections share.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct WorkerContext {
     pub(crate) traffic: Traffic,
     pub(crate) pace: Pace,
     pub(crate) template: Template,
@@ -33,8 +33,8 @@ pub(crate) struct Job {
     pub(crate) timeout: Duration,
 }
 
-impl Job {
-    fn request(&self, id: u64) -> Result<Box<Asked>, hyper::http::Error> {
+impl WorkerContext {
+    fn request(&self, id: u64) -> Result<Box<EmptyRequest>, hyper::http::Error> {
         let uri = self.template.fill(id)?;
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = uri;
@@ -45,25 +45,25 @@ impl Job {
 
 /// Works until the traffic is over or the server can't be reached any more.
 ///
-/// The tally is kept outside the task, so that it survives when the task is stopped.
-pub(crate) async fn run(job: Arc<Job>, tally: Arc<Mutex<Tally>>) {
-    let mut worker = Worker { job, tally, link: None, failures: 0 };
+/// The statistics is kept outside the task, so that it survives when the task is stopped.
+pub(crate) async fn run(context: Arc<WorkerContext>, statistics: Arc<Mutex<Statistics>>) {
+    let mut worker = Worker { context, statistics, connection: None, failures: 0 };
     // Connect first, then take a request: a connection that can't be had takes none with it.
-    while worker.connected().await && worker.job.pace.due().await {
-        let Some(next) = worker.job.traffic.next() else {
+    while worker.connected().await && worker.context.pace.due().await {
+        let Some(next) = worker.context.traffic.next() else {
             break;
         };
-        if next.index + 1 == worker.job.traffic.total() {
-            worker.job.pace.end();
+        if next.index + 1 == worker.context.traffic.total() {
+            worker.context.pace.end();
         }
         worker.send(next).await;
     }
 }
 
 struct Worker {
-    job: Arc<Job>,
-    tally: Arc<Mutex<Tally>>,
-    link: Option<Link>,
+    context: Arc<WorkerContext>,
+    statistics: Arc<Mutex<Statistics>>,
+    connection: Option<HttpConnection>,
     /// Failures in a row, since the last answer.
     failures: u32,
 }
@@ -71,9 +71,9 @@ struct Worker {
 impl Worker {
     /// Sees to an open connection; `false` when there is no point in one.
     async fn connected(&mut self) -> bool {
-        while self.link.as_ref().is_none_or(Link::is_closed) {
-            self.link = None;
-            if self.job.traffic.is_over() || !self.reconnect().await {
+        while self.connection.as_ref().is_none_or(HttpConnection::is_closed) {
+            self.connection = None;
+            if self.context.traffic.is_over() || !self.reconnect().await {
                 return false;
             }
         }
@@ -89,62 +89,62 @@ impl Worker {
         if let Some(wait) = wait_after(self.failures) {
             tokio::time::sleep(wait).await;
         }
-        match Link::open(self.job.address, self.job.timeout).await {
-            Ok(link) => {
-                self.link = Some(link);
-                locked(&self.tally).connects += 1;
+        match HttpConnection::open(self.context.address, self.context.timeout).await {
+            Ok(connection) => {
+                self.connection = Some(connection);
+                locked(&self.statistics).connects += 1;
             }
             Err(_) => {
                 self.failures += 1;
-                locked(&self.tally).connect_failures += 1;
+                locked(&self.statistics).connect_failures += 1;
             }
         }
         true
     }
 
     /// Sends one request, on another connection if the server closed this one before.
-    async fn send(&mut self, next: Next) {
-        let Ok(mut request) = self.job.request(next.id) else {
+    async fn send(&mut self, next: PlannedRequest) {
+        let Ok(mut request) = self.context.request(next.id) else {
             // The form was checked with an id in place, so every id fits.
             debug_assert!(false, "the path of id {} can't be sent", next.id);
             return;
         };
         loop {
-            let Some(link) = self.link.as_mut() else {
+            let Some(connection) = self.connection.as_mut() else {
                 if self.reconnect().await {
                     continue;
                 }
                 return;
             };
             let now = Instant::now();
-            let counts_from = self.job.pace.counts_from(next.index, now);
-            locked(&self.tally).side(next.kind).sent += 1;
-            let outcome = link.exchange(request, now).await;
-            let served = link.served();
-            let mut tally = locked(&self.tally);
-            let side = tally.side(next.kind);
+            let latency_start = self.context.pace.latency_start(next.index, now);
+            locked(&self.statistics).of(next.kind).sent += 1;
+            let outcome = connection.exchange(request, now).await;
+            let answers = connection.answers();
+            let mut statistics = locked(&self.statistics);
+            let side = statistics.of(next.kind);
             match outcome {
                 Outcome::Answered(status) => {
-                    side.answered(status, counts_from.elapsed());
+                    side.answered(status, latency_start.elapsed());
                     self.failures = 0;
                     return;
                 }
                 Outcome::Unsent(back) => {
                     side.sent -= 1;
                     // A server may close an idle connection; one that never answers on it fails.
-                    self.failures += u32::from(served == 0);
-                    self.link = None;
+                    self.failures += u32::from(answers == 0);
+                    self.connection = None;
                     request = back;
                 }
                 Outcome::Broken => {
                     side.broken += 1;
                     self.failures += 1;
-                    self.link = None;
+                    self.connection = None;
                     return;
                 }
                 Outcome::TimedOut => {
                     side.timeouts += 1;
-                    self.link = None;
+                    self.connection = None;
                     return;
                 }
             }

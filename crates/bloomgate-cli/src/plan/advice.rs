@@ -1,4 +1,4 @@
-//! What the figures suggest.
+//! What the sizes suggest.
 
 use bloomgate_filter::{BloomParams, FalsePositiveRate};
 use indicatif::BinaryBytes;
@@ -26,7 +26,7 @@ pub(super) fn advice(items: u64, rate: FalsePositiveRate, families: &Families) -
 }
 
 fn few_keys(items: u64, families: &Families) -> Option<String> {
-    let exact = families.exact.figures().filter(|_| items < FEW_KEYS)?;
+    let exact = families.exact.sizing().filter(|_| items < FEW_KEYS)?;
     let size = BinaryBytes(exact.bytes);
     Some(format!(
         "Fewer than 10,000 keys: use exact. It has no false positives and takes about {size}."
@@ -34,8 +34,8 @@ fn few_keys(items: u64, families: &Families) -> Option<String> {
 }
 
 fn dense_integers(families: &Families) -> Option<String> {
-    let bitmap = families.bitmap.figures()?;
-    let bloom = families.bloom.figures();
+    let bitmap = families.bitmap.sizing()?;
+    let bloom = families.bloom.sizing();
     let factor = bloom.map_or(0.0, |bloom| bloom.bytes as f64 / bitmap.bytes as f64);
     let size = if factor >= NOTABLE {
         format!("is {factor:.1} times smaller than bloom")
@@ -53,7 +53,7 @@ fn tiny_rate(items: u64, rate: FalsePositiveRate, families: &Families) -> Option
     if rate.get() >= USUAL_RATE {
         return None;
     }
-    let (bloom, classic) = (families.bloom.figures()?, families.classic.figures()?);
+    let (bloom, classic) = (families.bloom.sizing()?, families.classic.sizing()?);
     let usual = BloomParams::new(items, FalsePositiveRate::new(USUAL_RATE).ok()?).ok()?;
     let factor = bloom.bytes as f64 / classic.bytes as f64;
     if factor < NOTABLE || bloom.bytes as f64 / (usual.bytes() as f64) < NOTABLE {

@@ -1,6 +1,6 @@
 //! `bloomgate plan`: how large each kind of set would be, before anything is built.
 //!
-//! In order: [`args`] (flags), [`families`] (the figures of each kind of set), [`advice`] (what
+//! In order: [`args`] (flags), [`families`] (the size of each kind of set), [`advice`] (what
 //! they suggest), [`table`] (how a person reads them).
 
 mod advice;

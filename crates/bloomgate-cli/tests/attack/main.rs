@@ -111,14 +111,14 @@ fn every_request_is_sent_once_and_counted_once() {
     assert_eq!(json["attack"]["requests"], 4500);
     assert_eq!(json["attack"]["answered"], 4500);
     assert_eq!(json["attack"]["statuses"], serde_json::json!({"404": 4500}));
-    assert_eq!(json["ordinary"]["requests"], 500);
-    assert_eq!(json["ordinary"]["statuses"], serde_json::json!({"200": 500}));
+    assert_eq!(json["legit"]["requests"], 500);
+    assert_eq!(json["legit"]["statuses"], serde_json::json!({"200": 500}));
     assert_eq!(json["connects"], 16, "connections are kept alive");
-    assert_eq!((&json["ordinary_non_2xx"], &json["attack_2xx"]), (&0.into(), &0.into()));
+    assert_eq!((&json["legit_non_2xx"], &json["attack_2xx"]), (&0.into(), &0.into()));
     for error in ["connect", "transport", "timeouts", "unanswered"] {
         assert_eq!(json["errors"][error], 0, "{error}");
     }
-    for side in ["attack", "ordinary"] {
+    for side in ["attack", "legit"] {
         let latency = |name: &str| json[side]["latency_us"][name].as_u64().unwrap();
         assert!(latency("p50") <= latency("p99") && latency("p99") <= latency("p999"));
         assert!(latency("p999") <= latency("max") + latency("max") / 500);
@@ -129,12 +129,12 @@ fn every_request_is_sent_once_and_counted_once() {
     assert_eq!((&guard["loads"], &guard["enabled"]), (&70.into(), &true.into()));
     assert!(json["seed"].as_u64().unwrap() < 1 << 53);
 
-    let (attacks, ordinary): (Vec<u64>, Vec<u64>) =
+    let (attacks, legit): (Vec<u64>, Vec<u64>) =
         server.ids().into_iter().partition(|&id| id > 1000);
-    assert_eq!((attacks.len(), ordinary.len()), (4500, 500));
+    assert_eq!((attacks.len(), legit.len()), (4500, 500));
     assert_eq!(attacks.iter().collect::<HashSet<_>>().len(), 4500);
     assert!(attacks.iter().all(|&id| id > 1 << 40 && id <= i64::MAX as u64));
-    let most = ordinary.iter().map(|id| ordinary.iter().filter(|other| *other == id).count()).max();
+    let most = legit.iter().map(|id| legit.iter().filter(|other| *other == id).count()).max();
     // Zipf's first rank has 13 %, 67 of 500; evenly spread ids would come up a few times at most.
     assert!(most.unwrap() > 30, "{most:?}");
 }
@@ -182,27 +182,24 @@ fn the_id_may_be_in_the_query() {
 }
 
 #[test]
-fn refusals_of_ordinary_ids_are_reported_and_can_fail_the_run() {
+fn refusals_of_legit_ids_are_reported_and_can_fail_the_run() {
     let server = Server::start(|_, _| Reply::Answer(404, String::new()));
     let flags = "--requests 30 --legit-share 0.25 --legit-ids 1-5 --connections 2";
     let url = server.url("/{id}");
     let ran = attack(&url, flags);
     assert_eq!(ran.code, Some(0));
-    assert!(ran.stdout.contains("ORDINARY NON-2XX: 10 of 10 ordinary requests."), "{}", ran.stdout);
+    assert!(ran.stdout.contains("LEGIT NON-2XX: 10 of 10 legit requests."), "{}", ran.stdout);
     assert!(ran.stdout.contains("10 of them are 404: false refusals"), "{}", ran.stdout);
     assert!(ran.stdout.contains("random ids, seed "), "{}", ran.stdout);
 
     let ran = attack(&url, &format!("{flags} --fail-on-refusal --json"));
     assert_eq!(ran.code, Some(1));
-    assert_eq!(ran.json()["ordinary_404"], 10);
+    assert_eq!(ran.json()["legit_404"], 10);
 
     let busy = Server::start(|_, _| Reply::Answer(503, String::new()));
     let ran = attack(&busy.url("/{id}"), &format!("{flags} --fail-on-refusal --json"));
     assert_eq!(ran.code, Some(0), "503 is no refusal");
-    assert_eq!(
-        (&ran.json()["ordinary_non_2xx"], &ran.json()["ordinary_404"]),
-        (&10.into(), &0.into())
-    );
+    assert_eq!((&ran.json()["legit_non_2xx"], &ran.json()["legit_404"]), (&10.into(), &0.into()));
 }
 
 #[test]
