@@ -1,6 +1,7 @@
 //! The `bloomgate` command: reads the command line and hands over to a subcommand.
 
 mod attack;
+mod number;
 mod output;
 mod plan;
 

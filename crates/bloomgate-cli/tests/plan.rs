@@ -37,7 +37,7 @@ fn text(items: &str, rate: &str) -> String {
 }
 
 #[test]
-fn the_figures_are_those_of_the_filters() {
+fn planned_sizes_and_rates_are_those_of_the_filters() {
     for (items, rate) in [(1_u64, 0.5), (1_000, 0.01), (1_000_000, 0.001), (1_000_000_000, 1e-9)] {
         let report = json(&items.to_string(), &rate.to_string());
         assert_eq!((&report["items"], &report["rate"]), (&items.into(), &rate.into()));

@@ -4,6 +4,11 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
+use crate::number::{decimal, whole};
+
+/// The largest id that is an `i64`, as most databases have them.
+const MAX_ID: u64 = i64::MAX as u64;
+
 /// How the ids of attack requests are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Profile {
@@ -46,11 +51,11 @@ pub(crate) struct Args {
 
     /// Attack requests to send; legit requests come on top [default: 100000, or no limit when
     /// --duration is given]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=1_u64 << 40), allow_negative_numbers = true)]
     pub(crate) requests: Option<u64>,
 
     /// Connections kept open, each with one request at a time (1 to 10000)
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = whole(1..=10_000_u32), allow_negative_numbers = true)]
     pub(crate) connections: u32,
 
     /// How attack ids are chosen
@@ -58,11 +63,11 @@ pub(crate) struct Args {
     pub(crate) profile: Profile,
 
     /// First id of the sequential profile [default: one past --legit-ids, else 1099511627776]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = whole(0..=MAX_ID), allow_negative_numbers = true)]
     pub(crate) start: Option<u64>,
 
     /// Share of legit requests in all requests, from 0 to below 1
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share, allow_negative_numbers = true)]
     pub(crate) legit_share: f64,
 
     /// Ids of legit requests, first to last inclusive; they should exist
@@ -71,28 +76,28 @@ pub(crate) struct Args {
 
     /// Exponent of the Zipf law of legit ids, 0 (uniform) to 20; which ids are the popular ones
     /// depends on the seed
-    #[arg(long, value_name = "EXPONENT", default_value_t = 1.0, value_parser = exponent)]
+    #[arg(long, value_name = "EXPONENT", default_value_t = 1.0, value_parser = exponent, allow_negative_numbers = true)]
     pub(crate) zipf: f64,
 
     /// Seed of all ids, to repeat a run [default: a fresh one, which the report names]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 
     /// Requests per second overall (1 to 10000000), open loop: latency counts from the moment a
     /// request was due. Without it each connection sends as soon as it has an answer
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, value_name = "R", value_parser = whole(1..=10_000_000_u64), allow_negative_numbers = true)]
     pub(crate) rate: Option<u64>,
 
     /// Longest wait for one answer, such as 5s or 250ms
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, allow_negative_numbers = true)]
     pub(crate) timeout: Duration,
 
     /// Stop after this time, such as 30s or 5m
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Duration>,
 
     /// Threads that send [default: half the processors, since the server needs the rest]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=256_u16), allow_negative_numbers = true)]
     pub(crate) threads: Option<u16>,
 
     /// Print one JSON object on stdout instead of the table
@@ -109,31 +114,27 @@ pub(crate) struct Args {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
+    match decimal(text) {
+        Some(share) if (0.0..1.0).contains(&share) => Ok(share),
         _ => Err("give a number from 0 to below 1, such as 0.1".to_owned()),
     }
 }
 
 fn exponent(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(exponent) if (0.0..=20.0).contains(&exponent) => Ok(exponent),
+    match decimal(text) {
+        Some(exponent) if (0.0..=20.0).contains(&exponent) => Ok(exponent),
         _ => Err("give a number from 0 to 20, such as 1.0".to_owned()),
     }
 }
 
 fn id_range(text: &str) -> Result<IdRange, String> {
-    let parsed = text.split_once('-').and_then(|(first, last)| {
-        Some(IdRange { first: first.parse().ok()?, last: last.parse().ok()? })
-    });
-    match parsed {
-        Some(range) if range.first > range.last => {
-            Err("the first id is above the last: swap them".to_owned())
-        }
-        Some(range) if range.last > i64::MAX as u64 => Err(format!("ids end at {}", i64::MAX)),
-        Some(range) => Ok(range),
-        None => Err("give two ids, such as 1-100000".to_owned()),
+    let (first, last) = text.split_once('-').ok_or("give two ids, such as 1-100000")?;
+    let id = whole(0..=MAX_ID);
+    let range = IdRange { first: id(first)?, last: id(last)? };
+    if range.first > range.last {
+        return Err("the first id is above the last: swap them".to_owned());
     }
+    Ok(range)
 }
 
 /// Reads `250ms`, `5s`, `2m`, or a bare number of seconds; at least 1 ms, at most a day.
@@ -147,8 +148,8 @@ fn duration(text: &str) -> Result<Duration, String> {
     } else {
         (text, 1.0)
     };
-    match number.parse::<f64>().map(|number| number * seconds_per_unit) {
-        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => {
+    match decimal(number).map(|number| number * seconds_per_unit) {
+        Some(seconds) if (0.001..=86_400.0).contains(&seconds) => {
             Ok(Duration::from_secs_f64(seconds))
         }
         _ => Err("give a time from 1ms to 1440m, such as 5s or 250ms".to_owned()),
@@ -164,6 +165,7 @@ mod tests {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("5s"), Ok(Duration::from_secs(5)));
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("1e3ms"), Ok(Duration::from_secs(1)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
         for wrong in ["", "s", "0", "-1s", "1h", "NaN", "inf", "1e300s", "0.1ms"] {
             assert!(duration(wrong).is_err(), "{wrong:?}");
@@ -182,6 +184,7 @@ mod tests {
     #[test]
     fn id_ranges_are_inclusive_and_ordered() {
         assert_eq!(id_range("1-100000"), Ok(IdRange { first: 1, last: 100_000 }));
+        assert_eq!(id_range("1_000-1e6"), Ok(IdRange { first: 1000, last: 1_000_000 }));
         assert_eq!(id_range("7-7"), Ok(IdRange { first: 7, last: 7 }));
         for wrong in ["", "7", "-", "9-8", "-1-5", "a-b", "1-9223372036854775808"] {
             assert!(id_range(wrong).is_err(), "{wrong:?}");
