@@ -1,15 +1,37 @@
 //! The flags of `bloomgate attack`, each checked alone.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
 
+use super::header::{self, RequestHeader};
 use crate::number::{decimal, whole};
 
 /// The largest id that is an `i64`, as most databases have them.
 const MAX_ID: u64 = i64::MAX as u64;
 
-/// How the ids of attack requests are chosen.
+/// Where the ids of attack requests come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IdKind {
+    /// Integers.
+    Int,
+    /// Random UUIDs.
+    Uuid,
+    /// The lines of a file.
+    File(PathBuf),
+}
+
+/// Where the ids of legit requests come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LegitSource {
+    /// All integers of a range.
+    Range(IdRange),
+    /// The lines of a file.
+    File(PathBuf),
+}
+
+/// How integer ids of attack requests are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Profile {
     /// Distinct ids without order, all above 2^40 and below 2^63
@@ -49,8 +71,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL")]
     pub(crate) guard_url: Option<String>,
 
-    /// Attack requests to send; legit requests come on top [default: 100000, or no limit when
-    /// --duration is given]
+    /// Header to send with every request, also to --guard-url; may be given several times
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header::parse)]
+    pub(crate) headers: Vec<RequestHeader>,
+
+    /// Ids of attack requests, which should not exist: `int`, `uuid` (random, version 4), or a file
+    /// with one id a line, which are percent-encoded
+    #[arg(long, value_name = "int|uuid|FILE", default_value = "int", value_parser = id_kind)]
+    pub(crate) ids: IdKind,
+
+    /// Attack requests to send; legit requests come on top [default: 100000, or all ids of the
+    /// file of --ids, or no limit when --duration is given]
     #[arg(long, value_name = "N", value_parser = whole(1..=1_u64 << 40), allow_negative_numbers = true)]
     pub(crate) requests: Option<u64>,
 
@@ -58,7 +89,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = whole(1..=10_000_u32), allow_negative_numbers = true)]
     pub(crate) connections: u32,
 
-    /// How attack ids are chosen
+    /// How attack ids of --ids int are chosen
     #[arg(long, value_enum, default_value_t = Profile::Random)]
     pub(crate) profile: Profile,
 
@@ -70,9 +101,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share, allow_negative_numbers = true)]
     pub(crate) legit_share: f64,
 
-    /// Ids of legit requests, first to last inclusive; they should exist
-    #[arg(long, value_name = "A-B", value_parser = id_range)]
-    pub(crate) legit_ids: Option<IdRange>,
+    /// Ids of legit requests, which should exist: integers from A to B inclusive, or a file with
+    /// one id a line, which are percent-encoded
+    #[arg(long, value_name = "A-B|FILE", value_parser = legit_source, allow_negative_numbers = true)]
+    pub(crate) legit_ids: Option<LegitSource>,
 
     /// Exponent of the Zipf law of legit ids, 0 (uniform) to 20; which ids are the popular ones
     /// depends on the seed
@@ -127,8 +159,29 @@ fn exponent(text: &str) -> Result<f64, String> {
     }
 }
 
+fn id_kind(text: &str) -> Result<IdKind, String> {
+    match text {
+        "" => Err("give int, uuid or a file".to_owned()),
+        "int" => Ok(IdKind::Int),
+        "uuid" => Ok(IdKind::Uuid),
+        path => Ok(IdKind::File(path.into())),
+    }
+}
+
+/// What has only the characters of numbers is a range, everything else a file.
+fn legit_source(text: &str) -> Result<LegitSource, String> {
+    let numeric = |byte: u8| byte.is_ascii_digit() || b"-+_.eE".contains(&byte);
+    if text.bytes().all(numeric) && text.contains(|char: char| char.is_ascii_digit()) {
+        return Ok(LegitSource::Range(id_range(text)?));
+    }
+    match text {
+        "" => Err("give two ids, such as 1-100000, or a file".to_owned()),
+        path => Ok(LegitSource::File(path.into())),
+    }
+}
+
 fn id_range(text: &str) -> Result<IdRange, String> {
-    let (first, last) = text.split_once('-').ok_or("give two ids, such as 1-100000")?;
+    let (first, last) = text.split_once('-').ok_or("give two ids, such as 1-100000, or a file")?;
     let id = whole(0..=MAX_ID);
     let range = IdRange { first: id(first)?, last: id(last)? };
     if range.first > range.last {
@@ -178,6 +231,26 @@ mod tests {
         assert_eq!(share("0.999"), Ok(0.999));
         for wrong in ["1", "-0.1", "NaN", "ten"] {
             assert!(share(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn ids_are_a_kind_or_a_file() {
+        assert_eq!(id_kind("int"), Ok(IdKind::Int));
+        assert_eq!(id_kind("uuid"), Ok(IdKind::Uuid));
+        assert_eq!(id_kind("./uuid"), Ok(IdKind::File("./uuid".into())));
+        assert!(id_kind("").is_err());
+    }
+
+    #[test]
+    fn legit_ids_are_a_range_or_a_file() {
+        let range = LegitSource::Range(IdRange { first: 1, last: 1000 });
+        assert_eq!(legit_source("1-1e3"), Ok(range));
+        for path in ["ids.txt", "/a-b", "./1-2", "a-b", "-"] {
+            assert_eq!(legit_source(path), Ok(LegitSource::File(path.into())));
+        }
+        for wrong in ["", "7", "9-8", "-1-5", "1-1.5"] {
+            assert!(legit_source(wrong).is_err(), "{wrong:?}");
         }
     }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Empty;
-use hyper::Request;
-use hyper::header::{ACCEPT, HOST, HeaderValue};
+use hyper::header::{ACCEPT, HeaderValue};
+use hyper::{HeaderMap, Request};
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
+use super::header::RequestHeader;
 use super::http_connection::{EmptyRequest, HttpConnection};
 use super::target::Target;
 
@@ -106,7 +107,7 @@ fn per_1000(count: u64, of: u64) -> f64 {
 #[derive(Clone, Debug)]
 pub(crate) struct GuardReader {
     address: SocketAddr,
-    host: HeaderValue,
+    headers: HeaderMap,
     path: hyper::Uri,
     timeout: Duration,
 }
@@ -116,21 +117,23 @@ impl GuardReader {
     pub(crate) fn new(
         target: &Target,
         address: SocketAddr,
+        headers: &[RequestHeader],
         timeout: Duration,
     ) -> Result<Self, Error> {
         let path = target
             .path()
             .parse()
             .map_err(|_| Error::flag("--guard-url", "the path can't be sent; percent-encode it"))?;
-        Ok(Self { address, host: target.host_header()?, path, timeout })
+        let mut headers = target.headers(headers)?;
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
+        Ok(Self { address, headers, path, timeout })
     }
 
     /// Asks once, over a connection of its own.
     pub(crate) async fn read(&self) -> Result<GuardStatus, StatusError> {
         let mut request: EmptyRequest = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = self.path.clone();
-        request.headers_mut().insert(HOST, self.host.clone());
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        *request.headers_mut() = self.headers.clone();
         let mut connection = HttpConnection::open(self.address, self.timeout).await?;
         match connection.read(request, MAX_BYTES).await? {
             (200, document) => GuardStatus::parse(&document),

@@ -1,75 +1,25 @@
-//! Which ids are asked for: all decided by one seed.
+//! The ids of a run's requests: drawn under one seed, or read from a file.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Zipf};
+use uuid::Uuid;
 
 use super::args::IdRange;
+use super::id::Id;
+use super::id_file::IdFile;
+use super::permutation::{Permutation, splitmix64};
 
 /// All ids of the random profile lie above this one.
 pub(crate) const RANDOM_FLOOR: u64 = 1 << 40;
 /// How many ids the random profile can draw; the largest is below 2^63.
 pub(crate) const RANDOM_SIZE: u64 = 1 << 62;
 
-/// Rounds of the Feistel network. Four make a permutation that looks random; two more cost
-/// nanoseconds and leave a margin for the simple round function.
-const ROUNDS: usize = 6;
-
 /// Parts of a run that draw from the same seed and must not repeat one another.
 const FOR_ATTACK: u64 = 0x61;
 const FOR_RANKS: u64 = 0x72;
 const FOR_DRAWS: u64 = 0x64;
-
-/// A keyed bijection of `0..size`: distinct inputs give distinct outputs, without memory.
-///
-/// A balanced Feistel network over the next even power of two; outputs beyond `size` are sent
-/// through again until they fall inside (cycle walking), at most four times on average.
-#[derive(Clone, Debug)]
-pub(crate) struct Permutation {
-    size: u64,
-    half_bits: u32,
-    keys: [u64; ROUNDS],
-}
-
-impl Permutation {
-    /// A permutation of `0..size`, for `size` from 1 to 2^62; others are clamped.
-    pub(crate) fn new(size: u64, key: u64) -> Self {
-        let size = size.clamp(1, 1 << 62);
-        let bits = (size - 1).checked_ilog2().map_or(1, |log| log + 1);
-        let mut keys = [0; ROUNDS];
-        for (round, slot) in (0..).zip(&mut keys) {
-            *slot = splitmix64(key ^ splitmix64(round));
-        }
-        Self { size, half_bits: bits.div_ceil(2), keys }
-    }
-
-    /// Where `index` goes. `index` must be below the size.
-    pub(crate) fn get(&self, index: u64) -> u64 {
-        debug_assert!(index < self.size);
-        let mut at = self.network(index);
-        while at >= self.size {
-            at = self.network(at);
-        }
-        at
-    }
-
-    fn network(&self, input: u64) -> u64 {
-        let mask = (1 << self.half_bits) - 1;
-        let (mut left, mut right) = (input >> self.half_bits, input & mask);
-        for key in self.keys {
-            (left, right) = (right, left ^ (splitmix64(right ^ key) & mask));
-        }
-        (left << self.half_bits) | right
-    }
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014) after one step of its counter.
-fn splitmix64(value: u64) -> u64 {
-    let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+const FOR_UUIDS: u64 = 0x75;
 
 /// A key for one part of the run.
 fn derive(seed: u64, part: u64) -> u64 {
@@ -79,23 +29,73 @@ fn derive(seed: u64, part: u64) -> u64 {
 /// Ids that should not exist.
 #[derive(Clone, Debug)]
 pub(crate) enum AttackIds {
-    /// Distinct, without order, from above 2^40 to below 2^63.
+    /// Distinct integers without order, from above 2^40 to below 2^63.
     Random(Permutation),
-    /// Upward from the first.
+    /// Consecutive integers from this one.
     Sequential(u64),
+    /// Distinct random UUIDs of version 4.
+    Uuids {
+        /// 62 of the 122 random bits, which make them distinct.
+        low: Permutation,
+        /// Key of the other bits.
+        key: u64,
+    },
+    /// In the order of a file.
+    Listed(IdFile),
 }
 
 impl AttackIds {
-    /// Random ids under `seed`.
+    /// Random integers under `seed`.
     pub(crate) fn random(seed: u64) -> Self {
         Self::Random(Permutation::new(RANDOM_SIZE, derive(seed, FOR_ATTACK)))
     }
 
+    /// Random UUIDs under `seed`.
+    pub(crate) fn uuids(seed: u64) -> Self {
+        let low = Permutation::new(RANDOM_SIZE, derive(seed, FOR_ATTACK));
+        Self::Uuids { low, key: derive(seed, FOR_UUIDS) }
+    }
+
     /// The id of the attack request number `index`, which is below 2^62.
-    pub(crate) fn get(&self, index: u64) -> u64 {
+    pub(crate) fn get(&self, index: u64) -> Id {
         match self {
-            AttackIds::Random(permutation) => RANDOM_FLOOR + 1 + permutation.get(index),
-            AttackIds::Sequential(first) => first + index,
+            AttackIds::Random(permutation) => Id::Int(RANDOM_FLOOR + 1 + permutation.get(index)),
+            AttackIds::Sequential(first) => Id::Int(first + index),
+            AttackIds::Uuids { low, key } => {
+                Id::Uuid(uuid(key ^ splitmix64(index), low.get(index)))
+            }
+            AttackIds::Listed(file) => file.get(index),
+        }
+    }
+}
+
+/// A UUID of version 4 that keeps all bits of `low` below 2^62.
+fn uuid(high: u64, low: u64) -> Uuid {
+    let bits = (u128::from(splitmix64(high)) << 64) | u128::from(low);
+    uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
+}
+
+/// Where the ids of legit requests come from.
+#[derive(Clone, Debug)]
+pub(crate) enum ExistingIds {
+    /// All integers of a range.
+    Range(IdRange),
+    /// All ids of a file.
+    File(IdFile),
+}
+
+impl ExistingIds {
+    fn count(&self) -> u64 {
+        match self {
+            Self::Range(range) => (range.last - range.first).saturating_add(1).min(1 << 62),
+            Self::File(file) => file.len(),
+        }
+    }
+
+    fn get(&self, index: u64) -> Id {
+        match self {
+            Self::Range(range) => Id::Int(range.first + index),
+            Self::File(file) => file.get(index),
         }
     }
 }
@@ -106,7 +106,7 @@ impl AttackIds {
 /// popularity does not follow the order of ids.
 #[derive(Clone, Debug)]
 pub(crate) struct LegitIds {
-    first: u64,
+    ids: ExistingIds,
     count: u64,
     ranks: Permutation,
     law: Zipf<f64>,
@@ -114,11 +114,11 @@ pub(crate) struct LegitIds {
 }
 
 impl LegitIds {
-    /// Ids in `range` with the given exponent; `None` if the exponent is negative or no number.
-    pub(crate) fn new(range: IdRange, exponent: f64, seed: u64) -> Option<Self> {
-        let count = (range.last - range.first).saturating_add(1).min(1 << 62);
+    /// Draws from `ids` with the given exponent; `None` if the exponent is negative or NaN.
+    pub(crate) fn new(ids: ExistingIds, exponent: f64, seed: u64) -> Option<Self> {
+        let count = ids.count();
         Some(Self {
-            first: range.first,
+            ids,
             count,
             ranks: Permutation::new(count, derive(seed, FOR_RANKS)),
             law: Zipf::new(count as f64, exponent).ok()?,
@@ -127,12 +127,12 @@ impl LegitIds {
     }
 
     /// The id of the legit request number `index`: the same for the same seed, whichever
-    /// connection asks.
-    pub(crate) fn get(&self, index: u64) -> u64 {
+    /// connection sends it.
+    pub(crate) fn get(&self, index: u64) -> Id {
         let mut random = SmallRng::seed_from_u64(self.seed ^ splitmix64(index));
         let rank = self.law.sample(&mut random) as u64;
         // The law works in floating point, which may round beyond either end.
-        self.first + self.ranks.get(rank.clamp(1, self.count) - 1)
+        self.ids.get(self.ranks.get(rank.clamp(1, self.count) - 1))
     }
 }
 
@@ -144,42 +144,41 @@ mod tests {
 
     use super::*;
 
-    /// The network run backwards, to show that it can be.
-    fn undo(permutation: &Permutation, output: u64) -> u64 {
-        let mask = (1 << permutation.half_bits) - 1;
-        let (mut left, mut right) = (output >> permutation.half_bits, output & mask);
-        for key in permutation.keys.iter().rev() {
-            (left, right) = (right ^ (splitmix64(left ^ key) & mask), left);
+    fn int(id: Id) -> u64 {
+        match id {
+            Id::Int(id) => id,
+            id => panic!("{id:?} is not an integer"),
         }
-        (left << permutation.half_bits) | right
+    }
+
+    fn legit(range: IdRange, exponent: f64, seed: u64) -> LegitIds {
+        LegitIds::new(ExistingIds::Range(range), exponent, seed).unwrap()
     }
 
     proptest! {
         #[test]
-        fn every_small_permutation_reaches_everything_once(size in 1u64..3000, key: u64) {
-            let permutation = Permutation::new(size, key);
-            let reached: HashSet<u64> = (0..size).map(|index| permutation.get(index)).collect();
-            prop_assert_eq!(reached.len() as u64, size);
-            prop_assert!(reached.iter().all(|&at| at < size));
-        }
-
-        #[test]
-        fn the_large_network_can_be_undone(key: u64, index in 0..RANDOM_SIZE) {
-            let permutation = Permutation::new(RANDOM_SIZE, key);
-            prop_assert_eq!(undo(&permutation, permutation.network(index)), index);
-        }
-
-        #[test]
         fn random_ids_lie_above_the_floor(seed: u64, index in 0..RANDOM_SIZE) {
-            let id = AttackIds::random(seed).get(index);
+            let id = int(AttackIds::random(seed).get(index));
             prop_assert!(id > RANDOM_FLOOR && id <= i64::MAX as u64);
         }
 
         #[test]
         fn random_ids_are_distinct(seed: u64, from in 0..RANDOM_SIZE - 5000) {
             let ids = AttackIds::random(seed);
-            let drawn: HashSet<u64> = (from..from + 5000).map(|index| ids.get(index)).collect();
+            let drawn: HashSet<Id> = (from..from + 5000).map(|index| ids.get(index)).collect();
             prop_assert_eq!(drawn.len(), 5000);
+        }
+
+        #[test]
+        fn uuids_are_random_and_distinct(seed: u64, from in 0..RANDOM_SIZE - 1000) {
+            let ids = AttackIds::uuids(seed);
+            let drawn: HashSet<Id> = (from..from + 1000).map(|index| ids.get(index)).collect();
+            prop_assert_eq!(drawn.len(), 1000);
+            for id in drawn {
+                let Id::Uuid(id) = id else { panic!("{id:?} is not a UUID") };
+                prop_assert_eq!(id.get_version_num(), 4);
+                prop_assert_eq!(id.get_variant(), uuid::Variant::RFC4122);
+            }
         }
 
         #[test]
@@ -191,7 +190,7 @@ mod tests {
             index: u64,
         ) {
             let range = IdRange { first, last: first + count - 1 };
-            let id = LegitIds::new(range, exponent, seed).unwrap().get(index);
+            let id = int(legit(range, exponent, seed).get(index));
             prop_assert!((range.first..=range.last).contains(&id));
         }
     }
@@ -199,8 +198,8 @@ mod tests {
     #[test]
     fn the_widest_range_is_served() {
         let range = IdRange { first: 0, last: i64::MAX as u64 };
-        let ids = LegitIds::new(range, 1.0, 1).unwrap();
-        assert!((0..1000).all(|index| ids.get(index) <= range.last));
+        let ids = legit(range, 1.0, 1);
+        assert!((0..1000).all(|index| int(ids.get(index)) <= range.last));
     }
 
     #[test]
@@ -208,18 +207,34 @@ mod tests {
         let ids = AttackIds::random(7);
         let mut sixteenths = [0u32; 16];
         for index in 0..16_000 {
-            sixteenths[((ids.get(index) - RANDOM_FLOOR - 1) >> 58) as usize] += 1;
+            sixteenths[((int(ids.get(index)) - RANDOM_FLOOR - 1) >> 58) as usize] += 1;
         }
         // 1,000 each are expected with a deviation of 31; the seed is fixed.
         assert!(sixteenths.iter().all(|n| (850..1150).contains(n)), "{sixteenths:?}");
     }
 
     #[test]
+    fn random_bits_of_uuids_are_even() {
+        let ids = AttackIds::uuids(7);
+        let mut ones = [0_u32; 128];
+        for index in 0..4_000 {
+            let Id::Uuid(id) = ids.get(index) else { panic!("not a UUID") };
+            for (bit, count) in ones.iter_mut().enumerate() {
+                *count += (id.as_u128() >> bit & 1) as u32;
+            }
+        }
+        // 2,000 each are expected with a deviation of 32; the seed is fixed. Six bits are constant:
+        // version and variant.
+        let constant = ones.iter().filter(|&&n| n == 0 || n == 4_000).count();
+        assert_eq!(constant, 6, "{ones:?}");
+        assert!(ones.iter().all(|&n| n == 0 || n == 4_000 || (1_840..2_160).contains(&n)));
+    }
+
+    #[test]
     fn a_seed_decides_everything() {
         let range = IdRange { first: 1, last: 1000 };
-        let draw = |seed| -> Vec<u64> {
-            let (attack, legit) =
-                (AttackIds::random(seed), LegitIds::new(range, 1.0, seed).unwrap());
+        let draw = |seed| -> Vec<Id> {
+            let (attack, legit) = (AttackIds::random(seed), legit(range, 1.0, seed));
             (0..100).flat_map(|index| [attack.get(index), legit.get(index)]).collect()
         };
         assert_eq!(draw(1), draw(1));
@@ -230,8 +245,8 @@ mod tests {
     fn popularity_follows_the_exponent() {
         let range = IdRange { first: 1, last: 100 };
         let most = |exponent| {
-            let ids = LegitIds::new(range, exponent, 3).unwrap();
-            let mut counts: HashMap<u64, u32> = HashMap::new();
+            let ids = legit(range, exponent, 3);
+            let mut counts: HashMap<Id, u32> = HashMap::new();
             for index in 0..100_000 {
                 *counts.entry(ids.get(index)).or_default() += 1;
             }
@@ -245,6 +260,6 @@ mod tests {
     #[test]
     fn sequential_ids_count_upward() {
         let ids = AttackIds::Sequential(1001);
-        assert_eq!((0..3).map(|index| ids.get(index)).collect::<Vec<_>>(), [1001, 1002, 1003]);
+        assert_eq!((0..3).map(|index| int(ids.get(index))).collect::<Vec<_>>(), [1001, 1002, 1003]);
     }
 }

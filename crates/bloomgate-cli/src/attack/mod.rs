@@ -9,16 +9,23 @@
 mod args;
 mod error;
 mod guard_status;
+mod header;
 mod help;
 mod http_connection;
+mod id;
+mod id_file;
+mod id_selection;
 mod ids;
 mod pacing;
+mod permutation;
 mod plan;
 mod report;
+mod resolve;
 mod run;
 mod statistics;
 mod table;
 mod target;
+mod template;
 mod traffic;
 mod worker;
 

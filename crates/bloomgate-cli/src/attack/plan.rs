@@ -1,11 +1,14 @@
-//! The flags checked together: everything a run needs, without contradictions.
+//! The plan of a run: all flags, checked against one another.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use super::args::{Args, IdRange, Profile};
+use super::args::Args;
 use super::error::Error;
-use super::ids::{AttackIds, LegitIds, RANDOM_FLOOR};
+use super::header::RequestHeader;
+use super::id_file::IdFile;
+use super::id_selection::{attack_ids, existing_ids, listed_ids};
+use super::ids::{AttackIds, ExistingIds, LegitIds};
 use super::target::{AllowedHosts, Target};
 use super::traffic::TrafficMix;
 
@@ -18,12 +21,13 @@ const MAX_REQUESTS: f64 = (1u64 << 60) as f64;
 /// Fresh seeds stay below this, so that JSON readers that hold numbers as doubles keep them exact.
 const FRESH_SEEDS: u64 = 1 << 53;
 
-/// A run, decided.
+/// Everything that a run needs.
 #[derive(Debug)]
 pub(crate) struct AttackPlan {
     pub(crate) target: Target,
     pub(crate) guard: Option<Target>,
     pub(crate) allowed: AllowedHosts,
+    pub(crate) headers: Vec<RequestHeader>,
     pub(crate) mix: TrafficMix,
     pub(crate) attack_ids: AttackIds,
     pub(crate) legit_ids: Option<LegitIds>,
@@ -45,26 +49,12 @@ impl AttackPlan {
             Some(url) => Some(Target::parse("--guard-url", url, allowed)?),
             None => None,
         };
-        let attack = match (args.requests, args.duration) {
-            (Some(requests), _) => requests,
-            (None, Some(_)) => UNLIMITED_REQUESTS,
-            (None, None) => DEFAULT_REQUESTS,
-        };
+        let (listed, existing) = (listed_ids(args)?, existing_ids(args)?);
+        let attack = attack_requests(args, listed.as_ref())?;
         let mix = mix(attack, args.legit_share)?;
         let seed = args.seed.unwrap_or(fresh_seed % FRESH_SEEDS);
-        let legit_ids = match (args.legit_ids, args.legit_share > 0.0) {
-            (None, true) => {
-                return Err(Error::flag(
-                    "--legit-share",
-                    "legit requests need ids that exist; add --legit-ids, such as 1-100000",
-                ));
-            }
-            (Some(range), true) => Some(
-                LegitIds::new(range, args.zipf, seed)
-                    .ok_or_else(|| Error::flag("--zipf", "give a number from 0 to 20"))?,
-            ),
-            (_, false) => None,
-        };
+        let attack_ids = attack_ids(args, listed, existing.as_ref(), attack, seed)?;
+        let legit_ids = legit_ids(args, existing, seed)?;
         if args.fail_on_refusal && legit_ids.is_none() {
             return Err(Error::flag(
                 "--fail-on-refusal",
@@ -76,7 +66,8 @@ impl AttackPlan {
             target,
             guard,
             allowed,
-            attack_ids: attack_ids(args, attack, seed)?,
+            headers: args.headers.clone(),
+            attack_ids,
             legit_ids,
             mix,
             seed,
@@ -101,49 +92,37 @@ fn mix(attack: u64, share: f64) -> Result<TrafficMix, Error> {
     Ok(TrafficMix { attack, legit: legit as u64 })
 }
 
-fn attack_ids(args: &Args, attack: u64, seed: u64) -> Result<AttackIds, Error> {
-    match args.profile {
-        Profile::Random => {
-            if args.start.is_some() {
-                return Err(Error::flag("--start", "only --profile sequential has a start"));
-            }
-            match args.legit_ids {
-                Some(range) if range.last > RANDOM_FLOOR => Err(Error::flag(
-                    "--legit-ids",
-                    format!(
-                        "must end at or below {RANDOM_FLOOR}, since random attack ids lie above; \
-                         or use --profile sequential"
-                    ),
-                )),
-                _ => Ok(AttackIds::random(seed)),
-            }
-        }
-        Profile::Sequential => {
-            let after_legit = args.legit_ids.map(|range| range.last.saturating_add(1));
-            let first = args.start.or(after_legit).unwrap_or(RANDOM_FLOOR);
-            let last = first.checked_add(attack - 1).filter(|&last| last <= i64::MAX as u64);
-            let Some(last) = last else {
-                return Err(Error::flag(
-                    "--start",
-                    format!("the sequence would pass {}; begin lower", i64::MAX),
-                ));
-            };
-            match args.legit_ids {
-                Some(range) if overlap(range, IdRange { first, last }) => Err(Error::flag(
-                    "--start",
-                    format!(
-                        "the sequence {first}-{last} meets --legit-ids; begin above {}",
-                        range.last
-                    ),
-                )),
-                _ => Ok(AttackIds::Sequential(first)),
-            }
-        }
+/// The number of attack requests; each id of a file is requested once at most.
+fn attack_requests(args: &Args, listed: Option<&IdFile>) -> Result<u64, Error> {
+    let most = listed.map(IdFile::len);
+    match (args.requests, most) {
+        (Some(requests), Some(most)) if requests > most => Err(Error::flag(
+            "--requests",
+            format!("the file of --ids has {most} ids, each for one request; lower it"),
+        )),
+        (Some(requests), _) => Ok(requests),
+        (None, Some(most)) => Ok(most),
+        (None, None) if args.duration.is_some() => Ok(UNLIMITED_REQUESTS),
+        (None, None) => Ok(DEFAULT_REQUESTS),
     }
 }
 
-fn overlap(a: IdRange, b: IdRange) -> bool {
-    a.first <= b.last && b.first <= a.last
+fn legit_ids(
+    args: &Args,
+    existing: Option<ExistingIds>,
+    seed: u64,
+) -> Result<Option<LegitIds>, Error> {
+    if args.legit_share == 0.0 {
+        return Ok(None);
+    }
+    let existing = existing.ok_or_else(|| {
+        Error::flag(
+            "--legit-share",
+            "legit requests need ids that exist; add --legit-ids, such as 1-100000",
+        )
+    })?;
+    let ids = LegitIds::new(existing, args.zipf, seed);
+    ids.map(Some).ok_or_else(|| Error::flag("--zipf", "give a number from 0 to 20"))
 }
 
 fn half_the_processors() -> usize {
@@ -202,7 +181,7 @@ mod tests {
     fn a_sequence_begins_past_the_legit_ids() {
         let first = |flags: &str| match plan(flags).unwrap().attack_ids {
             AttackIds::Sequential(first) => first,
-            AttackIds::Random(_) => panic!("not sequential"),
+            ids => panic!("{ids:?} are not sequential"),
         };
         assert_eq!(first("--profile sequential"), 1 << 40);
         assert_eq!(first("--profile sequential --legit-ids 1-1000"), 1001);
@@ -221,6 +200,11 @@ mod tests {
             ("--profile sequential --start 9223372036854775807 --requests 2", "--start"),
             ("--profile sequential --legit-ids 100-200 --start 150", "--start"),
             ("--profile sequential --legit-ids 100-200 --start 1 --requests 100", "--start"),
+            ("--ids uuid --profile sequential", "--profile"),
+            ("--ids uuid --start 5", "--start"),
+            ("--ids uuid --legit-ids 1-9 --legit-share 0.5", "--legit-ids"),
+            ("--ids uid", "--ids"),
+            ("--legit-ids missing.txt", "--legit-ids"),
             ("--guard-url http://10.0.0.1/guard", "--guard-url"),
             ("--guard-url https://127.0.0.1/guard", "--guard-url"),
         ] {
@@ -275,6 +259,7 @@ mod tests {
             "--start 9223372036854775808",
             "--profile clever",
             "--replay file",
+            "--header Authorization",
         ] {
             let line = ["attack", "--url", URL].into_iter().chain(flags.split_whitespace());
             assert!(Line::try_parse_from(line).is_err(), "{flags}");

@@ -26,12 +26,12 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// Sends the planned traffic and sums up what happened. Fails only before any traffic.
 pub(crate) async fn run(plan: AttackPlan, settings: RunSettings) -> Result<Report, Error> {
     let template = plan.target.template()?;
-    let host = plan.target.host_header()?;
+    let headers = plan.target.headers(&plan.headers)?;
     let address = plan.target.connectable(plan.allowed, plan.timeout).await?;
     let guard = match &plan.guard {
         Some(target) => {
             let address = target.connectable(plan.allowed, plan.timeout).await?;
-            let reader = GuardReader::new(target, address, plan.timeout)?;
+            let reader = GuardReader::new(target, address, &plan.headers, plan.timeout)?;
             let before = reader.read().await.map_err(Error::GuardStatus)?;
             Some((reader, before))
         }
@@ -48,7 +48,7 @@ pub(crate) async fn run(plan: AttackPlan, settings: RunSettings) -> Result<Repor
     };
     let traffic = Traffic::new(plan.mix, plan.attack_ids, plan.legit_ids);
     let timeout = plan.timeout;
-    let context = Arc::new(WorkerContext { traffic, pace, template, host, address, timeout });
+    let context = Arc::new(WorkerContext { traffic, pace, template, headers, address, timeout });
     let start = Instant::now();
     let mut workers = Workers::start(&context, plan.connections)?;
 

@@ -1,22 +1,15 @@
-//! URLs that may be attacked: parsed strictly, held to this machine, resolved once.
+//! A URL that may be attacked: parsed strictly, restricted to this machine by default.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bytes::{BufMut, Bytes, BytesMut};
-use hyper::Uri;
-use hyper::header::HeaderValue;
-use tokio::net::TcpStream;
+use hyper::header::{HOST, HeaderValue};
+use hyper::{HeaderMap, Uri};
 
 use super::error::Error;
+use super::header::RequestHeader;
+use super::template::{PLACEHOLDER, Template};
 
-/// Replaced by an id in every request.
-const PLACEHOLDER: &str = "{id}";
-/// The most digits that a `u64` has.
-const MAX_ID: usize = 20;
-
-/// Which hosts may be asked.
+/// Which hosts may receive requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AllowedHosts {
     /// `localhost`, 127.0.0.0/8 and `[::1]`.
@@ -26,18 +19,19 @@ pub(crate) enum AllowedHosts {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Host {
+pub(super) enum Host {
     Address(IpAddr),
     Name(String),
 }
 
-/// A URL split into what to connect to, what to name in `Host`, and what to ask for.
+/// A URL split into the address to connect to, the `Host` header and the path to request.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    flag: &'static str,
-    host: Host,
-    port: u16,
-    authority: String,
+    /// The flag that gave the URL, for error messages.
+    pub(super) flag: &'static str,
+    pub(super) host: Host,
+    pub(super) port: u16,
+    pub(super) authority: String,
     /// Path with query; never empty, begins with `/`.
     path: String,
 }
@@ -56,11 +50,11 @@ impl Target {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
             Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
                 return Err(wrong(
-                    "https is not spoken; give the service's plain http port".into(),
+                    "https is not supported; give the service's plain http port".into(),
                 ));
             }
             _ => {
-                return Err(wrong(format!("{url:?} is no http URL; begin it with http://")));
+                return Err(wrong(format!("{url:?} is not an http URL; begin it with http://")));
             }
         };
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -82,59 +76,32 @@ impl Target {
         Ok(Self { flag, host, port, authority: authority.to_owned(), path })
     }
 
-    /// What to send in the `Host` header.
-    pub(crate) fn host_header(&self) -> Result<HeaderValue, Error> {
-        HeaderValue::from_str(&self.authority)
-            .map_err(|_| Error::flag(self.flag, "the host has characters that can't be sent"))
+    /// The headers of every request to this target: `Host`, and those given with `--header`.
+    ///
+    /// A given `Host` takes the place of the URL's for `--url` only.
+    pub(crate) fn headers(&self, given: &[RequestHeader]) -> Result<HeaderMap, Error> {
+        let host = HeaderValue::from_str(&self.authority)
+            .map_err(|_| Error::flag(self.flag, "the host has characters that can't be sent"))?;
+        let mut headers = HeaderMap::new();
+        for RequestHeader { name, value } in given {
+            if name != HOST {
+                headers.append(name, value.clone());
+            } else if self.flag == "--url" {
+                headers.insert(name, value.clone());
+            }
+        }
+        headers.entry(HOST).or_insert(host);
+        Ok(headers)
     }
 
-    /// Path with query, to ask for as it stands.
+    /// Path with query, to request as it stands.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The path as a form to fill in; it must hold `{id}` once.
+    /// The path with `{id}` as a placeholder; it must be there once.
     pub(crate) fn template(&self) -> Result<Template, Error> {
-        match self.path.split(PLACEHOLDER).collect::<Vec<_>>().as_slice() {
-            [before, after] => Ok(Template {
-                before: (*before).as_bytes().to_vec(),
-                after: (*after).as_bytes().to_vec(),
-            }),
-            _ => Err(Error::flag(
-                self.flag,
-                "write {id} once, in the path or query, where the id belongs",
-            )),
-        }
-    }
-
-    /// Resolves the host and returns the first address that accepts a connection.
-    ///
-    /// All later connections go to this address: a name that changes its mind in between can't
-    /// lead the traffic elsewhere.
-    pub(crate) async fn connectable(
-        &self,
-        allowed: AllowedHosts,
-        wait: Duration,
-    ) -> Result<SocketAddr, Error> {
-        let unreachable =
-            |source| Error::Unreachable { flag: self.flag, host: self.authority.clone(), source };
-        let addresses: Vec<SocketAddr> = match &self.host {
-            Host::Address(ip) => vec![SocketAddr::new(*ip, self.port)],
-            Host::Name(name) => {
-                let found = tokio::net::lookup_host((name.as_str(), self.port)).await;
-                found.map_err(unreachable)?.collect()
-            }
-        };
-        check_resolved(self.flag, &self.authority, &addresses, allowed)?;
-        let mut last = io::Error::other("the name has no address");
-        for address in addresses {
-            match tokio::time::timeout(wait, TcpStream::connect(address)).await {
-                Ok(Ok(_)) => return Ok(address),
-                Ok(Err(error)) => last = error,
-                Err(_) => last = io::ErrorKind::TimedOut.into(),
-            }
-        }
-        Err(unreachable(last))
+        Template::new(&self.path).map_err(|problem| Error::flag(self.flag, problem))
     }
 }
 
@@ -148,29 +115,9 @@ impl Host {
     }
 }
 
-/// IPv4 addresses written as IPv6 (`::ffff:127.0.0.1`) count as what they lead to.
-fn is_loopback(ip: IpAddr) -> bool {
+/// IPv4 addresses written as IPv6 (`::ffff:127.0.0.1`) count as the IPv4 address.
+pub(super) fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
-}
-
-/// Every address of the name must be allowed, since any of them may be the one that answers.
-fn check_resolved(
-    flag: &'static str,
-    authority: &str,
-    addresses: &[SocketAddr],
-    allowed: AllowedHosts,
-) -> Result<(), Error> {
-    match addresses.iter().find(|address| !is_loopback(address.ip())) {
-        Some(address) if allowed == AllowedHosts::Loopback => Err(Error::flag(
-            flag,
-            format!(
-                "{authority} resolves to {}, which is not this machine; use 127.0.0.1, \
-                 or add --i-own-this-target",
-                address.ip()
-            ),
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// Accepts `host`, `host:port`, `[v6]` and `[v6]:port`, and nothing that other parsers might read
@@ -204,39 +151,10 @@ fn split_authority(authority: &str) -> Option<(Host, u16)> {
     }
 }
 
-/// A path with a gap for the id.
-#[derive(Clone, Debug)]
-pub(crate) struct Template {
-    before: Vec<u8>,
-    after: Vec<u8>,
-}
-
-impl Template {
-    /// The path for one id, in one allocation.
-    pub(crate) fn fill(&self, id: u64) -> Result<Uri, hyper::http::uri::InvalidUri> {
-        let mut digits = [0u8; MAX_ID];
-        let mut at = MAX_ID;
-        let mut rest = id;
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        let id = &digits[at..];
-        let mut path = BytesMut::with_capacity(self.before.len() + id.len() + self.after.len());
-        path.put_slice(&self.before);
-        path.put_slice(id);
-        path.put_slice(&self.after);
-        Uri::from_maybe_shared::<Bytes>(path.freeze())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attack::header;
 
     fn parse(url: &str) -> Result<Target, Error> {
         Target::parse("--url", url, AllowedHosts::Loopback)
@@ -321,35 +239,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_resolves_to_is_checked() {
-        let here: Vec<SocketAddr> =
-            vec!["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse().unwrap()];
-        let mut mixed = here.clone();
-        mixed.push("192.0.2.1:80".parse().unwrap());
-        assert!(check_resolved("--url", "localhost", &here, AllowedHosts::Loopback).is_ok());
-        assert!(check_resolved("--url", "localhost", &mixed, AllowedHosts::Loopback).is_err());
-        assert!(check_resolved("--url", "localhost", &mixed, AllowedHosts::Anywhere).is_ok());
-    }
-
-    #[test]
-    fn the_id_has_one_place() {
-        for (url, path) in [
-            ("http://[::1]/a/{id}", "/a/7"),
-            ("http://[::1]/a/{id}/b?c=d", "/a/7/b?c=d"),
-            ("http://[::1]?id={id}", "/?id=7"),
-        ] {
-            assert_eq!(parse(url).unwrap().template().unwrap().fill(7).unwrap(), path);
+    fn given_headers_are_added_and_host_is_replaced_for_the_url_only() {
+        let given = ["X-A: 1", "X-A: 2", "Host: shop.example"];
+        let given = given.map(|text| header::parse(text).unwrap());
+        for (flag, host) in [("--url", "shop.example"), ("--guard-url", "[::1]:8080")] {
+            let target = Target::parse(flag, "http://[::1]:8080/", AllowedHosts::Loopback).unwrap();
+            let headers = target.headers(&given).unwrap();
+            assert_eq!(headers.get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
+            assert_eq!(headers.get_all(HOST).iter().collect::<Vec<_>>(), [host]);
+            assert_eq!(target.headers(&[]).unwrap()[HOST], "[::1]:8080");
         }
-        for url in ["http://[::1]/", "http://[::1]/{id}/{id}", "http://[::1]/{ID}"] {
-            assert!(parse(url).unwrap().template().is_err(), "{url}");
-        }
-    }
-
-    #[test]
-    fn ids_are_plain_decimals() {
-        let template = parse("http://[::1]/{id}").unwrap().template().unwrap();
-        for id in [0, 9, 10, 1 << 40, i64::MAX as u64, u64::MAX] {
-            assert_eq!(template.fill(id).unwrap().path(), format!("/{id}"));
-        }
+        let twice = [given[2].clone(), given[2].clone()];
+        let target = parse("http://[::1]/").unwrap();
+        assert_eq!(target.headers(&twice).unwrap().get_all(HOST).iter().count(), 1);
     }
 }

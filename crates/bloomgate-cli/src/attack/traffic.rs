@@ -1,7 +1,8 @@
-//! Which request is sent next: hands out each of the run's requests once.
+//! The queue of the run's requests, each handed out once.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::id::Id;
 use super::ids::{AttackIds, LegitIds};
 
 /// The two kinds of requests.
@@ -37,12 +38,12 @@ impl TrafficMix {
 }
 
 /// One request to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlannedRequest {
     /// Its place in the run, from 0.
     pub(crate) index: u64,
     pub(crate) kind: Kind,
-    pub(crate) id: u64,
+    pub(crate) id: Id,
 }
 
 /// The run's requests, shared by all connections.
@@ -108,9 +109,11 @@ mod tests {
 
     use super::*;
     use crate::attack::args::IdRange;
+    use crate::attack::ids::ExistingIds;
 
     fn traffic(attack: u64, legit: u64) -> Traffic {
-        let ids = LegitIds::new(IdRange { first: 1, last: 50 }, 1.0, 9);
+        let range = ExistingIds::Range(IdRange { first: 1, last: 50 });
+        let ids = LegitIds::new(range, 1.0, 9);
         let ids = ids.filter(|_| legit > 0);
         Traffic::new(TrafficMix { attack, legit }, AttackIds::Sequential(1000), ids)
     }
@@ -121,11 +124,11 @@ mod tests {
             let traffic = traffic(attack, legit);
             let all: Vec<PlannedRequest> = std::iter::from_fn(|| traffic.next()).collect();
             let (attacks, others): (Vec<PlannedRequest>, Vec<PlannedRequest>) =
-                all.iter().partition(|next| next.kind == Kind::Attack);
+                all.iter().cloned().partition(|next| next.kind == Kind::Attack);
             prop_assert_eq!(others.len() as u64, legit);
-            let ids: HashSet<u64> = attacks.iter().map(|next| next.id).collect();
-            prop_assert_eq!(ids, (1000..1000 + attack).collect::<HashSet<u64>>());
-            prop_assert!(others.iter().all(|next| (1..=50).contains(&next.id)));
+            let ids: HashSet<Id> = attacks.iter().map(|next| next.id.clone()).collect();
+            prop_assert_eq!(ids, (1000..1000 + attack).map(Id::Int).collect::<HashSet<Id>>());
+            prop_assert!(others.iter().all(|next| matches!(next.id, Id::Int(1..=50))));
             prop_assert!(traffic.is_over() && traffic.next().is_none());
             prop_assert_eq!(traffic.handed_out(), attack + legit);
         }

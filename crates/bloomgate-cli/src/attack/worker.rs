@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Empty;
+use hyper::HeaderMap;
 use hyper::Request;
-use hyper::header::{HOST, HeaderValue};
 
 use super::http_connection::{EmptyRequest, HttpConnection, Outcome};
+use super::id::Id;
 use super::pacing::Pace;
 use super::statistics::{Statistics, locked};
-use super::target::Template;
+use super::template::Template;
 use super::traffic::{PlannedRequest, Traffic};
 
 /// Wait after the first failure to connect; doubled with each further one.
@@ -28,17 +29,17 @@ pub(crate) struct WorkerContext {
     pub(crate) traffic: Traffic,
     pub(crate) pace: Pace,
     pub(crate) template: Template,
-    pub(crate) host: HeaderValue,
+    pub(crate) headers: HeaderMap,
     pub(crate) address: SocketAddr,
     pub(crate) timeout: Duration,
 }
 
 impl WorkerContext {
-    fn request(&self, id: u64) -> Result<Box<EmptyRequest>, hyper::http::Error> {
+    fn request(&self, id: &Id) -> Result<Box<EmptyRequest>, hyper::http::Error> {
         let uri = self.template.fill(id)?;
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = uri;
-        request.headers_mut().insert(HOST, self.host.clone());
+        *request.headers_mut() = self.headers.clone();
         Ok(Box::new(request))
     }
 }
@@ -104,9 +105,9 @@ impl Worker {
 
     /// Sends one request, on another connection if the server closed this one before.
     async fn send(&mut self, next: PlannedRequest) {
-        let Ok(mut request) = self.context.request(next.id) else {
+        let Ok(mut request) = self.context.request(&next.id) else {
             // The form was checked with an id in place, so every id fits.
-            debug_assert!(false, "the path of id {} can't be sent", next.id);
+            debug_assert!(false, "the path of id {:?} can't be sent", next.id);
             return;
         };
         loop {
