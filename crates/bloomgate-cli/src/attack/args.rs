@@ -1,5 +1,6 @@
 //! The flags of `bloomgate attack`, each checked alone.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,6 +21,17 @@ pub(crate) enum IdKind {
     Uuid,
     /// The lines of a file.
     File(PathBuf),
+}
+
+/// As typed on the command line.
+impl Display for IdKind {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            IdKind::Int => out.write_str("int"),
+            IdKind::Uuid => out.write_str("uuid"),
+            IdKind::File(path) => path.display().fmt(out),
+        }
+    }
 }
 
 /// Where the ids of legit requests come from.
@@ -67,7 +79,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL")]
     pub(crate) url: String,
 
-    /// The guard's status document (JSON), read before and after; without it no guard figures
+    /// The guard's status document (JSON), read before and after the traffic; without it,
+    /// loads and refusals are not counted
     #[arg(long, value_name = "URL")]
     pub(crate) guard_url: Option<String>,
 

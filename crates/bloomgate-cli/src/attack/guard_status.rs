@@ -1,194 +1,181 @@
-//! The guard's counters, read over HTTP before and after the traffic.
+//! The part of a guard's status document that the attack tester reads.
+//!
+//! Nothing else in this crate knows the document's shape: [`GuardStatus::parse`] turns it into
+//! plain numbers.
 
-use std::io;
-use std::net::SocketAddr;
-use std::time::Duration;
+use serde::Deserialize;
 
-use bytes::Bytes;
-use http_body_util::Empty;
-use hyper::header::{ACCEPT, HeaderValue};
-use hyper::{HeaderMap, Request};
-use serde::{Deserialize, Serialize};
-
-use super::error::Error;
-use super::header::RequestHeader;
-use super::http_connection::{EmptyRequest, HttpConnection};
-use super::target::Target;
-
-/// The largest document that is read, in bytes.
-const MAX_BYTES: usize = 1 << 20;
-
-/// Why the document can't be read.
+/// Why a document can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub(crate) enum StatusError {
-    /// The server could not be asked.
-    #[error("no answer")]
-    Transport(#[from] io::Error),
-    /// The server answered something else than 200.
-    #[error("answered {0} instead of 200")]
-    Status(u16),
-    /// The answer lacks the counters.
-    #[error("not the status document of a guard")]
-    Document(#[from] serde_json::Error),
+pub(crate) enum DocumentError {
+    /// Not JSON, or a field has another type.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// JSON, but of something else.
+    #[error("it has no object \"counts\"")]
+    NoCounts,
 }
 
-/// The part of the status document that is of interest here.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+/// A guard at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GuardStatus {
-    enabled: Option<bool>,
-    counts: Counts,
-}
-
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-struct Counts {
-    refused: u64,
-    loader: LoaderCounts,
-}
-
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-struct LoaderCounts {
-    absent: u64,
-    loads: Option<u64>,
-    errors: Option<u64>,
-    shed: Option<u64>,
-    timeouts: Option<u64>,
-}
-
-/// How the counters changed during the run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct GuardChange {
-    pub(crate) absent_loads: u64,
-    pub(crate) absent_loads_per_1000: f64,
-    pub(crate) refused: u64,
-    pub(crate) refused_per_1000: f64,
-    pub(crate) loads: Option<u64>,
-    pub(crate) errors: Option<u64>,
-    pub(crate) shed: Option<u64>,
-    pub(crate) timeouts: Option<u64>,
+    /// Whether a guard stands before the loader; `None` if the document doesn't say.
     pub(crate) enabled: Option<bool>,
+    /// Why the gate is open, as a word or a sentence; `None` when it is closed or not mentioned.
+    pub(crate) gate_open: Option<String>,
+    pub(crate) counts: GuardCounts,
+}
+
+/// Counters of a guard since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GuardCounts {
+    /// Requests refused by the gate.
+    pub(crate) refused: u64,
+    /// Requests that the gate passed because it could not rule the id out.
+    pub(crate) passed_maybe: u64,
+    /// Requests that passed because the gate was open.
+    pub(crate) passed_unknown: u64,
+    /// Requests answered by a sentinel in the local or the shared cache.
+    pub(crate) null_hits: u64,
+    /// Queries begun.
+    pub(crate) loads: u64,
+    /// Queries that found no row.
+    pub(crate) absent_loads: u64,
+    /// Queries that failed.
+    pub(crate) errors: u64,
+    /// Loads that had to wait too long and never began.
+    pub(crate) shed: u64,
+    /// Queries that took too long.
+    pub(crate) timeouts: u64,
 }
 
 impl GuardStatus {
-    fn parse(document: &[u8]) -> Result<Self, StatusError> {
-        Ok(serde_json::from_slice(document)?)
-    }
-
-    /// The change from `self` to `after`, per 1,000 of `attack_requests`; `None` if a counter went
-    /// backwards, as after a restart.
-    pub(crate) fn change(&self, after: &Self, attack_requests: u64) -> Option<GuardChange> {
-        // An absent counter stays absent; a counter that fell spoils all.
-        let optional = |before: Option<u64>, after: Option<u64>| match (before, after) {
-            (Some(before), Some(after)) => after.checked_sub(before).map(Some),
-            _ => Some(None),
-        };
-        let (old, new) = (&self.counts.loader, &after.counts.loader);
-        let absent_loads = new.absent.checked_sub(old.absent)?;
-        let refused = after.counts.refused.checked_sub(self.counts.refused)?;
-        Some(GuardChange {
-            absent_loads,
-            absent_loads_per_1000: per_1000(absent_loads, attack_requests),
-            refused,
-            refused_per_1000: per_1000(refused, attack_requests),
-            loads: optional(old.loads, new.loads)?,
-            errors: optional(old.errors, new.errors)?,
-            shed: optional(old.shed, new.shed)?,
-            timeouts: optional(old.timeouts, new.timeouts)?,
-            enabled: after.enabled,
-        })
+    /// Reads a document. Fields that it lacks count as zero or unknown.
+    pub(crate) fn parse(document: &[u8]) -> Result<Self, DocumentError> {
+        let document: serde_json::Value = serde_json::from_slice(document)?;
+        // Every field may be missing, so that other JSON would pass for a guard without traffic.
+        if !document.get("counts").is_some_and(serde_json::Value::is_object) {
+            return Err(DocumentError::NoCounts);
+        }
+        Ok(Document::deserialize(document)?.into())
     }
 }
 
-fn per_1000(count: u64, of: u64) -> f64 {
-    if of == 0 { 0.0 } else { count as f64 * 1000.0 / of as f64 }
-}
-
-/// Where the document is, resolved and checked.
-#[derive(Clone, Debug)]
-pub(crate) struct GuardReader {
-    address: SocketAddr,
-    headers: HeaderMap,
-    path: hyper::Uri,
-    timeout: Duration,
-}
-
-impl GuardReader {
-    /// Reads from `target` at `address`.
-    pub(crate) fn new(
-        target: &Target,
-        address: SocketAddr,
-        headers: &[RequestHeader],
-        timeout: Duration,
-    ) -> Result<Self, Error> {
-        let path = target
-            .path()
-            .parse()
-            .map_err(|_| Error::flag("--guard-url", "the path can't be sent; percent-encode it"))?;
-        let mut headers = target.headers(headers)?;
-        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json"));
-        Ok(Self { address, headers, path, timeout })
-    }
-
-    /// Asks once, over a connection of its own.
-    pub(crate) async fn read(&self) -> Result<GuardStatus, StatusError> {
-        let mut request: EmptyRequest = Request::new(Empty::<Bytes>::new());
-        *request.uri_mut() = self.path.clone();
-        *request.headers_mut() = self.headers.clone();
-        let mut connection = HttpConnection::open(self.address, self.timeout).await?;
-        match connection.read(request, MAX_BYTES).await? {
-            (200, document) => GuardStatus::parse(&document),
-            (status, _) => Err(StatusError::Status(status)),
+impl From<Document> for GuardStatus {
+    fn from(document: Document) -> Self {
+        let Document { enabled, gate, counts } = document;
+        let open = gate.state.as_deref() == Some("open");
+        let reason = gate.detail.or(gate.reason).unwrap_or_else(|| "no reason given".to_owned());
+        Self {
+            enabled,
+            gate_open: open.then_some(reason),
+            counts: GuardCounts {
+                refused: counts.refused,
+                passed_maybe: counts.passed_maybe,
+                passed_unknown: counts.passed_unknown,
+                null_hits: counts.local.null_hits.saturating_add(counts.shared.null_hits),
+                loads: counts.loader.loads,
+                absent_loads: counts.loader.absent,
+                errors: counts.loader.errors,
+                shed: counts.loader.shed,
+                timeouts: counts.loader.timeouts,
+            },
         }
     }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Document {
+    enabled: Option<bool>,
+    gate: Gate,
+    counts: Counts,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Gate {
+    state: Option<String>,
+    reason: Option<String>,
+    detail: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Counts {
+    refused: u64,
+    passed_maybe: u64,
+    passed_unknown: u64,
+    local: Cache,
+    shared: Cache,
+    loader: Loader,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Cache {
+    null_hits: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Loader {
+    loads: u64,
+    absent: u64,
+    errors: u64,
+    shed: u64,
+    timeouts: u64,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BEFORE: &str = r#"{"namespace":"product","enabled":true,"counts":{"refused":10,
-        "found":3,"loader":{"loads":7,"absent":2,"errors":0,"shed":0,"timeouts":0}}}"#;
-    const AFTER: &str = r#"{"enabled":true,"counts":{"refused":1009,
-        "loader":{"loads":20,"absent":4,"errors":1,"shed":2,"timeouts":3}}}"#;
-
-    fn status(document: &str) -> GuardStatus {
-        GuardStatus::parse(document.as_bytes()).unwrap()
+    #[test]
+    fn a_whole_document_is_read() {
+        let status = GuardStatus::parse(
+            br#"{"enabled":true,"name":"product",
+            "gate":{"state":"open","reason":"warming_up","detail":"the warm-up has not ended"},
+            "counts":{"refused":1,"passed_maybe":2,"passed_unknown":3,
+            "local":{"value_hits":9,"null_hits":4,"misses":9},
+            "shared":{"value_hits":9,"null_hits":5,"misses":9,"errors":9,"undecodable":9},
+            "loader":{"loads":6,"found":9,"absent":7,"errors":8,"timeouts":10,"shed":11,"panics":9}
+            }}"#,
+        );
+        let counts = GuardCounts {
+            refused: 1,
+            passed_maybe: 2,
+            passed_unknown: 3,
+            null_hits: 9,
+            loads: 6,
+            absent_loads: 7,
+            errors: 8,
+            timeouts: 10,
+            shed: 11,
+        };
+        let gate_open = Some("the warm-up has not ended".to_owned());
+        assert_eq!(status.unwrap(), GuardStatus { enabled: Some(true), gate_open, counts });
     }
 
     #[test]
-    fn changes_are_per_thousand_attack_requests() {
-        let change = status(BEFORE).change(&status(AFTER), 2000).unwrap();
-        assert_eq!((change.absent_loads, change.absent_loads_per_1000), (2, 1.0));
-        assert_eq!((change.refused, change.refused_per_1000), (999, 499.5));
-        assert_eq!((change.loads, change.errors), (Some(13), Some(1)));
-        assert_eq!((change.shed, change.timeouts, change.enabled), (Some(2), Some(3), Some(true)));
+    fn missing_fields_are_tolerated() {
+        let status = |document: &str| GuardStatus::parse(document.as_bytes()).unwrap();
+        assert_eq!(status(r#"{"counts":{}}"#), GuardStatus::default());
+        assert_eq!(status(r#"{"counts":{"loader":{"absent":2}}}"#).counts.absent_loads, 2);
+        let open = status(r#"{"counts":{},"gate":{"state":"open","reason":"link_lost"}}"#);
+        assert_eq!(open.gate_open.as_deref(), Some("link_lost"));
+        let open = status(r#"{"counts":{},"gate":{"state":"open"}}"#);
+        assert_eq!(open.gate_open.as_deref(), Some("no reason given"));
+        let closed = status(r#"{"counts":{},"gate":{"state":"closed","reason":null}}"#);
+        assert_eq!(closed.gate_open, None);
     }
 
     #[test]
-    fn no_attack_requests_give_no_infinity() {
-        let change = status(BEFORE).change(&status(AFTER), 0).unwrap();
-        assert_eq!((change.absent_loads_per_1000, change.refused_per_1000), (0.0, 0.0));
-    }
-
-    #[test]
-    fn a_restart_gives_no_figures() {
-        assert_eq!(status(AFTER).change(&status(BEFORE), 1000), None);
-    }
-
-    #[test]
-    fn extra_counters_may_be_missing_but_not_the_two_that_matter() {
-        let least = r#"{"counts":{"refused":1,"loader":{"absent":2}}}"#;
-        let change = status(least).change(&status(least), 10).unwrap();
-        assert_eq!((change.loads, change.enabled, change.refused), (None, None, 0));
-        for wrong in [
-            "",
-            "[]",
-            "{}",
-            r#"{"counts":{"loader":{"absent":2}}}"#,
-            r#"{"counts":{"refused":1}}"#,
-            r#"{"counts":{"refused":1,"loader":{}}}"#,
-            r#"{"counts":{"refused":-1,"loader":{"absent":2}}}"#,
-        ] {
+    fn other_documents_are_refused() {
+        for wrong in
+            ["", "hello", "[]", "{}", r#"{"counts":[]}"#, r#"{"counts":{"refused":-1}}"#, "null"]
+        {
             assert!(GuardStatus::parse(wrong.as_bytes()).is_err(), "{wrong}");
         }
     }

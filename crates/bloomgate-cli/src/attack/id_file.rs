@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
@@ -17,12 +18,12 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Ids in the order of their file, percent-encoded. At least one; cheap to clone.
+/// Distinct ids in the order of their file, percent-encoded. At least one; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct IdFile {
     text: Bytes,
     /// Where each id ends in the text.
-    ends: std::sync::Arc<[usize]>,
+    ends: Arc<[usize]>,
 }
 
 impl IdFile {
@@ -39,13 +40,14 @@ impl IdFile {
         Self::parse(&content).map_err(|problem| format!("the file {shown} {problem}"))
     }
 
-    /// Empty lines are skipped; a line may end with CR LF; any bytes make an id.
+    /// Empty and repeated lines are skipped; a line may end with CR LF; any bytes make an id.
     fn parse(content: &[u8]) -> Result<Self, String> {
         let content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content);
+        let mut seen = HashSet::new();
         let (mut text, mut ends) = (Vec::with_capacity(content.len()), Vec::new());
         for (number, line) in (1_u64..).zip(content.split(|&byte| byte == b'\n')) {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if line.is_empty() {
+            if line.is_empty() || !seen.insert(line) {
                 continue;
             }
             if line.len() > MAX_TEXT_BYTES {
@@ -110,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn each_line_is_an_id_and_empty_lines_are_skipped() {
-        assert_eq!(texts(b"a\nbc\n\n\nd"), ["a", "bc", "d"]);
+    fn each_line_is_an_id_once_and_empty_lines_are_skipped() {
+        assert_eq!(texts(b"a\nbc\n\na\n\nd"), ["a", "bc", "d"]);
         assert_eq!(texts("\u{feff}a\r\n\r\nb\r\n".as_bytes()), ["a", "b"]);
     }
 

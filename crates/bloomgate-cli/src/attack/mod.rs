@@ -1,13 +1,20 @@
 //! `bloomgate attack`: real HTTP traffic for ids that do not exist, and what it cost the database.
 //!
-//! In the order in which a run goes through them: [`args`] and [`plan`] (flags, each alone, then
-//! together), [`target`] (where traffic may go), [`mod@run`] (the run as a whole), [`traffic`] and
-//! [`ids`] (what is settings), [`pacing`] (when), [`worker`] and [`http_connection`] (over which connection),
-//! [`statistics`] (what was answered), [`guard_status`] (what the guard counted), [`report`] and
-//! [`table`] (what came of it).
+//! In the order of a run:
+//!
+//! - [`args`], [`help`] and [`plan`]: the flags, each alone, then together;
+//! - [`target`], [`resolve`], [`template`] and [`header`]: where requests go, and what they say;
+//! - [`id`], [`ids`], [`id_file`], [`id_selection`] and [`permutation`]: the ids in them;
+//! - [`mod@run`], [`traffic`], [`pacing`], [`worker`] and [`http_connection`]: sending them;
+//! - [`statistics`]: the answers; [`guard_reader`], [`guard_status`] and [`guard_change`]: what the
+//!   guard counted;
+//! - [`progress`], [`findings`], [`report`], [`table`] and [`units`]: the output.
 
 mod args;
 mod error;
+mod findings;
+mod guard_change;
+mod guard_reader;
 mod guard_status;
 mod header;
 mod help;
@@ -19,6 +26,7 @@ mod ids;
 mod pacing;
 mod permutation;
 mod plan;
+mod progress;
 mod report;
 mod resolve;
 mod run;
@@ -27,11 +35,13 @@ mod table;
 mod target;
 mod template;
 mod traffic;
+mod units;
 mod worker;
 
 use std::process::ExitCode;
 
 pub(crate) use args::Args;
+use args::IdKind;
 use error::Error;
 use plan::AttackPlan;
 use report::{Report, RunSettings};
@@ -59,7 +69,9 @@ fn attack(args: &Args) -> Result<Report, Error> {
     let plan = AttackPlan::new(args, rand::random())?;
     let settings = RunSettings {
         url: args.url.clone(),
-        profile: args.profile.name(),
+        guard_url: args.guard_url.clone(),
+        ids: args.ids.to_string(),
+        profile: (args.ids == IdKind::Int).then(|| args.profile.name()),
         seed: plan.seed,
         connections: plan.connections,
         rate: args.rate,

@@ -1,11 +1,12 @@
-//! What a run found, as numbers.
+//! The report of a run, as numbers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::guard_status::GuardChange;
+use super::findings::{Findings, GuardOutcome};
+use super::guard_change::GuardChange;
 use super::statistics::{KindStatistics, Latency, Statistics};
 
 /// Why the run ended.
@@ -22,11 +23,15 @@ pub(crate) enum EndReason {
     GaveUp,
 }
 
-/// What was asked for, repeated in the report.
+/// The settings of the run, repeated in the report.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RunSettings {
     pub(crate) url: String,
-    pub(crate) profile: &'static str,
+    pub(crate) guard_url: Option<String>,
+    /// `int`, `uuid` or a file.
+    pub(crate) ids: String,
+    /// Of integers only.
+    pub(crate) profile: Option<&'static str>,
     pub(crate) seed: u64,
     pub(crate) connections: usize,
     pub(crate) rate: Option<u64>,
@@ -49,6 +54,7 @@ pub(crate) struct Report {
     pub(crate) connects: u64,
     pub(crate) errors: Errors,
     pub(crate) guard: Option<GuardChange>,
+    pub(crate) nothing_measured: bool,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -88,20 +94,14 @@ impl Report {
         ended: EndReason,
         elapsed: Duration,
         statistics: &Statistics,
-        guard: Option<GuardChange>,
-        mut warnings: Vec<String>,
+        guard: GuardOutcome,
     ) -> Self {
+        let Findings { nothing_measured, mut warnings } =
+            Findings::new(statistics, &guard, settings.connections);
         let (attack, legit) = (&statistics.attack, &statistics.legit);
         let seconds = elapsed.as_secs_f64();
         let answers = attack.answers() + legit.answers();
         let per_second = if seconds > 0.0 { answers as f64 / seconds } else { 0.0 };
-        let attack_2xx = attack.successes();
-        if attack_2xx > 0 {
-            warnings.push(format!(
-                "{attack_2xx} attack requests were answered 2xx: these ids exist, \
-                 or the service finds whatever it is asked for"
-            ));
-        }
         if ended == EndReason::GaveUp {
             warnings.push(
                 "the run gave up before its end: the server could not be reached any more"
@@ -118,7 +118,7 @@ impl Report {
             legit: legit.into(),
             legit_non_2xx: legit.answers() - legit.successes(),
             legit_404: legit.with_status(404),
-            attack_2xx,
+            attack_2xx: attack.successes(),
             connects: statistics.connects,
             errors: Errors {
                 connect: statistics.connect_failures,
@@ -126,18 +126,22 @@ impl Report {
                 timeouts: attack.timeouts + legit.timeouts,
                 unanswered: attack.unanswered() + legit.unanswered(),
             },
-            guard,
+            guard: match guard {
+                GuardOutcome::Changed(change) => Some(change),
+                GuardOutcome::NotRequested | GuardOutcome::Lost(_) => None,
+            },
+            nothing_measured,
             warnings,
         }
     }
 
-    /// The exit code: an interrupt outranks the rest, since such a run proves nothing.
+    /// The exit code: an interrupt comes first, since such a run shows nothing.
     pub(crate) fn exit_code(&self, fail_on_refusal: bool) -> u8 {
         match self.ended {
             EndReason::Interrupt => 130,
             EndReason::GaveUp => 1,
             EndReason::Finished | EndReason::Duration => {
-                u8::from(fail_on_refusal && self.legit_404 > 0)
+                u8::from(self.nothing_measured || (fail_on_refusal && self.legit_404 > 0))
             }
         }
     }
@@ -169,16 +173,24 @@ pub(crate) mod tests {
         statistics.attack.broken += 1;
         let settings = RunSettings {
             url: "http://127.0.0.1/{id}".to_owned(),
-            profile: "random",
+            guard_url: None,
+            ids: "int".to_owned(),
+            profile: Some("random"),
             seed: 42,
             connections: 2,
             rate: None,
         };
-        Report::new(settings, ended, Duration::from_millis(500), &statistics, None, Vec::new())
+        Report::new(
+            settings,
+            ended,
+            Duration::from_millis(500),
+            &statistics,
+            GuardOutcome::NotRequested,
+        )
     }
 
     #[test]
-    fn numbers_add_up() {
+    fn counts_of_both_kinds_add_up() {
         let report = sample(EndReason::Finished);
         assert_eq!((report.attack.requests, report.attack.answered), (1505, 1502));
         assert_eq!((report.legit.requests, report.legit.answered), (157, 157));
@@ -186,7 +198,11 @@ pub(crate) mod tests {
         assert_eq!((report.legit_non_2xx, report.legit_404, report.attack_2xx), (7, 3, 2));
         let errors = Errors { connect: 1, transport: 1, timeouts: 1, unanswered: 1 };
         assert_eq!(report.errors, errors);
-        assert_eq!(report.warnings.len(), 1);
+        let begins = ["2 attack requests were answered 2xx", "1 attempts to connect failed"];
+        assert_eq!(report.warnings.len(), begins.len());
+        for (warning, begin) in report.warnings.iter().zip(begins) {
+            assert!(warning.starts_with(begin), "{warning}");
+        }
     }
 
     #[test]
@@ -201,11 +217,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn exit_codes() {
+    fn exit_codes_tell_failures_and_interrupts_apart() {
         assert_eq!(sample(EndReason::Finished).exit_code(false), 0);
         assert_eq!(sample(EndReason::Finished).exit_code(true), 1);
         assert_eq!(sample(EndReason::Duration).exit_code(true), 1);
         assert_eq!(sample(EndReason::GaveUp).exit_code(false), 1);
         assert_eq!(sample(EndReason::Interrupt).exit_code(true), 130);
+        let mut nothing = sample(EndReason::Finished);
+        nothing.nothing_measured = true;
+        assert_eq!(nothing.exit_code(false), 1);
     }
 }

@@ -1,18 +1,21 @@
-//! One run from the first connection to the last answer.
+//! A run, from the first connection to the last answer.
 
 use std::future::pending;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::task::JoinSet;
 
 use super::error::{Error, one_line};
-use super::guard_status::GuardReader;
+use super::findings::GuardOutcome;
+use super::guard_change::GuardChange;
+use super::guard_reader::GuardReader;
+use super::guard_status::GuardStatus;
 use super::pacing::{Pace, Schedule};
 use super::plan::AttackPlan;
+use super::progress;
 use super::report::{EndReason, Report, RunSettings};
 use super::statistics::{Statistics, locked};
 use super::traffic::Traffic;
@@ -20,8 +23,6 @@ use super::worker::{self, WorkerContext};
 
 /// How long answers that are under way are waited for after Ctrl-C.
 const GRACE: Duration = Duration::from_millis(500);
-/// How often the progress bar is drawn.
-const REDRAW: Duration = Duration::from_millis(200);
 
 /// Sends the planned traffic and sums up what happened. Fails only before any traffic.
 pub(crate) async fn run(plan: AttackPlan, settings: RunSettings) -> Result<Report, Error> {
@@ -52,12 +53,12 @@ pub(crate) async fn run(plan: AttackPlan, settings: RunSettings) -> Result<Repor
     let start = Instant::now();
     let mut workers = Workers::start(&context, plan.connections)?;
 
-    let bar = progress_bar(&context.traffic, plan.duration);
+    let bar = progress::bar(context.traffic.total(), plan.duration);
     let stopped_by = tokio::select! {
         () = workers.finished() => None,
         () = &mut interrupt => Some(EndReason::Interrupt),
         () = after(plan.duration) => Some(EndReason::Duration),
-        () = show(&bar, &context.traffic) => None,
+        () = progress::show(&bar, &context.traffic) => None,
     };
     context.traffic.stop();
     context.pace.end();
@@ -82,25 +83,25 @@ pub(crate) async fn run(plan: AttackPlan, settings: RunSettings) -> Result<Repor
         None if sent < context.traffic.total() => EndReason::GaveUp,
         None => EndReason::Finished,
     };
-    let mut warnings = Vec::new();
-    let change = match guard {
-        None => None,
-        Some((reader, before)) => match reader.read().await {
-            Ok(after) => {
-                let change = before.change(&after, statistics.attack.sent);
-                if change.is_none() {
-                    warnings.push("the guard's counters went backwards: it was restarted".into());
-                }
-                change
-            }
-            Err(error) => {
-                warnings
-                    .push(format!("no guard figures: {}", one_line(&Error::GuardStatus(error))));
-                None
-            }
-        },
+    let outcome = match guard {
+        None => GuardOutcome::NotRequested,
+        Some((reader, before)) => read_again(&reader, before, &statistics).await,
     };
-    Ok(Report::new(settings, ended, elapsed, &statistics, change, warnings))
+    Ok(Report::new(settings, ended, elapsed, &statistics, outcome))
+}
+
+async fn read_again(
+    reader: &GuardReader,
+    before: GuardStatus,
+    statistics: &Statistics,
+) -> GuardOutcome {
+    match reader.read().await {
+        Ok(after) => match GuardChange::new(before, after, statistics) {
+            Some(change) => GuardOutcome::Changed(change),
+            None => GuardOutcome::Lost("they went backwards, as after a restart".to_owned()),
+        },
+        Err(error) => GuardOutcome::Lost(one_line(&Error::GuardStatus(error))),
+    }
 }
 
 /// The tasks that send, one a connection.
@@ -126,7 +127,7 @@ impl Workers {
         while self.tasks.join_next().await.is_some() {}
     }
 
-    /// Stops whoever is left and adds up the counts.
+    /// Stops the tasks that are left and adds up their counts.
     async fn join(mut self) -> Result<Statistics, Error> {
         self.tasks.shutdown().await;
         let mut sum = new_statistics()?;
@@ -141,7 +142,7 @@ fn new_statistics() -> Result<Statistics, Error> {
     Statistics::new().map_err(|error| Error::Runtime(io::Error::other(error)))
 }
 
-/// Ends on Ctrl-C, or never if the system can't tell.
+/// Ends on Ctrl-C, or never if the system doesn't report it.
 async fn ctrl_c() {
     if tokio::signal::ctrl_c().await.is_err() {
         pending::<()>().await;
@@ -152,36 +153,5 @@ async fn after(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
         None => pending().await,
-    }
-}
-
-/// Draws on stderr, and only if that is a terminal.
-fn progress_bar(traffic: &Traffic, until: Option<Duration>) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let (length, form) = match until {
-        Some(until) => {
-            (None, format!("{{elapsed}} of {until:?}, {{human_pos}} requests, {{per_sec}}"))
-        }
-        None => (
-            Some(traffic.total()),
-            "{elapsed} {wide_bar} {human_pos}/{human_len} requests, {per_sec}, {eta} left"
-                .to_owned(),
-        ),
-    };
-    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
-    match ProgressStyle::with_template(&form) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
-/// Redraws for ever.
-async fn show(bar: &ProgressBar, traffic: &Traffic) {
-    let mut ticks = tokio::time::interval(REDRAW);
-    loop {
-        ticks.tick().await;
-        bar.set_position(traffic.handed_out());
     }
 }

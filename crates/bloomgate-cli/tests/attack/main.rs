@@ -90,8 +90,8 @@ fn every_request_is_sent_once_and_counted_once() {
     let server = shop(move || {
         let n = readings.fetch_add(1, Ordering::Relaxed);
         format!(
-            r#"{{"enabled":true,"counts":{{"refused":{},"loader":{{"loads":{},"absent":{},
-            "errors":0,"shed":0,"timeouts":0}}}}}}"#,
+            r#"{{"enabled":true,"gate":{{"state":"closed"}},"counts":{{"refused":{},
+            "loader":{{"loads":{},"absent":{},"errors":0,"shed":0,"timeouts":0}}}}}}"#,
             100 + n * 4491,
             10 + n * 70,
             5 + n * 9
@@ -127,6 +127,10 @@ fn every_request_is_sent_once_and_counted_once() {
     assert_eq!((&guard["absent_loads"], &guard["absent_loads_per_1000"]), (&9.into(), &2.0.into()));
     assert_eq!((&guard["refused"], &guard["refused_per_1000"]), (&4491.into(), &998.0.into()));
     assert_eq!((&guard["loads"], &guard["enabled"]), (&70.into(), &true.into()));
+    assert_eq!(
+        (&json["nothing_measured"], &json["warnings"]),
+        (&false.into(), &Value::Array(vec![]))
+    );
     assert!(json["seed"].as_u64().unwrap() < 1 << 53);
 
     let (attacks, legit): (Vec<u64>, Vec<u64>) =
@@ -190,13 +194,16 @@ fn refusals_of_legit_ids_are_reported_and_can_fail_the_run() {
     assert_eq!(ran.code, Some(0));
     assert!(ran.stdout.contains("LEGIT NON-2XX: 10 of 10 legit requests."), "{}", ran.stdout);
     assert!(ran.stdout.contains("10 of them are 404: false refusals"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("random ids, seed "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("random integer ids, seed "), "{}", ran.stdout);
 
     let ran = attack(&url, &format!("{flags} --fail-on-refusal --json"));
     assert_eq!(ran.code, Some(1));
     assert_eq!(ran.json()["legit_404"], 10);
 
-    let busy = Server::start(|_, _| Reply::Answer(503, String::new()));
+    let busy = Server::start(|path, _| match path.len() {
+        0..=2 => Reply::Answer(503, String::new()),
+        _ => Reply::Answer(404, String::new()),
+    });
     let ran = attack(&busy.url("/{id}"), &format!("{flags} --fail-on-refusal --json"));
     assert_eq!(ran.code, Some(0), "503 is no refusal");
     assert_eq!((&ran.json()["legit_non_2xx"], &ran.json()["legit_404"]), (&10.into(), &0.into()));
@@ -234,7 +241,7 @@ fn a_rate_with_a_number_of_requests_ends() {
 }
 
 #[test]
-fn an_open_loop_counts_the_wait_for_a_slow_server() {
+fn open_loop_latency_includes_the_wait_for_a_slow_server() {
     let slow = || Server::start(|_, _| Reply::Late(Duration::from_millis(20), 404));
     let flags = "--requests 15 --connections 1 --json";
     let (open, closed) = (slow(), slow());
@@ -313,7 +320,7 @@ fn connections_that_the_server_closes_are_replaced() {
 }
 
 #[test]
-fn a_server_that_drops_everyone_is_given_up() {
+fn a_server_that_drops_every_connection_is_given_up() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || listener.incoming().for_each(drop));
@@ -329,7 +336,7 @@ fn a_server_that_drops_everyone_is_given_up() {
 
 #[test]
 fn a_guard_that_can_not_be_read_stops_the_run_before_any_traffic() {
-    for (status, document) in [(404, "{}"), (200, "hello"), (200, "{}"), (200, r#"{"counts":{}}"#)]
+    for (status, document) in [(404, "{}"), (200, "hello"), (200, "{}"), (200, r#"{"counts":[]}"#)]
     {
         let server = Server::start(move |_, _| Reply::Answer(status, document.to_owned()));
         let flags = format!("--requests 10 --guard-url {}", server.url("/guard"));
@@ -342,19 +349,178 @@ fn a_guard_that_can_not_be_read_stops_the_run_before_any_traffic() {
 }
 
 #[test]
-fn a_guard_that_goes_away_leaves_the_rest_of_the_report() {
+fn a_guard_that_goes_away_leaves_the_rest_of_the_report_and_fails_the_run() {
+    for (after, says) in [
+        ("gone", "not the status document of a guard"),
+        (r#"{"counts":{"refused":6}}"#, "went backwards, as after a restart"),
+    ] {
+        let readings = AtomicU64::new(0);
+        let server = shop(move || match readings.fetch_add(1, Ordering::Relaxed) {
+            0 => r#"{"counts":{"refused":7,"loader":{"absent":0}}}"#.to_owned(),
+            _ => after.to_owned(),
+        });
+        let flags = format!("--requests 10 --json --guard-url {}", server.url("/guard"));
+        let ran = attack(&server.url("/{id}"), &flags);
+        let json = ran.json();
+        assert_eq!((ran.code, &json["guard"]), (Some(1), &Value::Null));
+        assert_eq!(
+            (&json["attack"]["answered"], &json["nothing_measured"]),
+            (&10.into(), &true.into())
+        );
+        let warning = json["warnings"][0].as_str().unwrap();
+        assert!(
+            warning.starts_with("nothing was measured: the guard's counters are lost: "),
+            "{json}"
+        );
+        assert!(warning.contains(says), "{json}");
+        assert!(ran.stderr.contains(warning), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_guard_that_counts_no_attack_request_fails_the_run() {
+    // A wrong path or another guard's URL: 404 from elsewhere. A route that takes other ids: 400.
+    for status in [404, 400] {
+        let server = Server::start(move |path, _| match path {
+            "/guard" => Reply::Answer(200, r#"{"counts":{"refused":5}}"#.to_owned()),
+            _ => Reply::Answer(status, String::new()),
+        });
+        let flags = format!("--requests 20 --guard-url {}", server.url("/guard"));
+        let ran = attack(&server.url("/{id}"), &flags);
+        assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+        let says = "warning: nothing was measured: the guard at --guard-url counted none of the 20";
+        assert!(ran.stdout.contains(says), "{}", ran.stdout);
+        assert!(!ran.stdout.contains("per 1,000"), "{}", ran.stdout);
+        assert_eq!(ran.stdout.contains("20 attack requests were answered 400"), status == 400);
+
+        let json = attack(&server.url("/{id}"), &format!("{flags} --json")).json();
+        assert_eq!(json["nothing_measured"], true);
+        assert_eq!(json["guard"]["absent_loads_per_1000"], Value::Null);
+    }
+}
+
+#[test]
+fn errors_instead_of_answers_fail_a_run_without_a_guard() {
+    for (status, advice) in [(400, "see --ids"), (401, "add --header"), (301, "redirects")] {
+        let server = Server::start(move |_, _| Reply::Answer(status, String::new()));
+        let ran = attack(&server.url("/{id}"), "--requests 20");
+        assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+        assert!(ran.stdout.contains("warning: nothing was measured"), "{}", ran.stdout);
+        assert!(ran.stdout.contains(advice), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn requests_that_the_guard_does_not_account_for_are_pointed_out() {
     let readings = AtomicU64::new(0);
-    let server = shop(move || match readings.fetch_add(1, Ordering::Relaxed) {
-        0 => r#"{"counts":{"refused":0,"loader":{"absent":0}}}"#.to_owned(),
-        _ => "gone".to_owned(),
+    let server = shop(move || {
+        let n = readings.fetch_add(1, Ordering::Relaxed);
+        format!(r#"{{"counts":{{"refused":{},"loader":{{"absent":{}}}}}}}"#, 90 * n, 2 * n)
     });
-    let flags = format!("--requests 10 --json --guard-url {}", server.url("/guard"));
+    let flags = format!("--requests 100 --guard-url {}", server.url("/guard"));
     let ran = attack(&server.url("/{id}"), &flags);
-    let json = ran.json();
-    assert_eq!((ran.code, &json["guard"]), (Some(0), &Value::Null));
-    assert_eq!(json["attack"]["answered"], 10);
-    assert!(json["warnings"][0].as_str().unwrap().starts_with("no guard figures: "), "{json}");
-    assert!(ran.stderr.contains("no guard figures"), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(0));
+    let says = "warning: the guard accounts for 92 of the 100 absent ids";
+    assert!(ran.stdout.contains(says), "{}", ran.stdout);
+}
+
+#[test]
+fn an_open_gate_is_pointed_out() {
+    for (before, after, says) in [
+        ("open", "open", "the gate was open before and after the run (the warm-up runs)"),
+        ("open", "closed", "the gate was open before the run (the warm-up runs)"),
+        ("closed", "open", "the gate was open after the run (the warm-up runs)"),
+    ] {
+        let readings = AtomicU64::new(0);
+        let server = shop(move || {
+            let n = readings.fetch_add(1, Ordering::Relaxed);
+            let state = if n == 0 { before } else { after };
+            format!(
+                r#"{{"gate":{{"state":"{state}","reason":"warming_up","detail":"the warm-up runs"}},
+                "counts":{{"loader":{{"absent":{}}}}}}}"#,
+                n * 10
+            )
+        });
+        let flags = format!("--requests 10 --guard-url {}", server.url("/guard"));
+        let ran = attack(&server.url("/{id}"), &flags);
+        assert_eq!(ran.code, Some(0));
+        assert!(ran.stdout.contains(&format!("warning: {says}")), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn uuids_are_requested_once_each() {
+    let server = Server::start(|_, _| Reply::Answer(404, String::new()));
+    let flags = "--ids uuid --requests 300 --connections 4 --json";
+    let ran = attack(&server.url("/users/{id}"), flags);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!((&ran.json()["ids"], &ran.json()["profile"]), (&"uuid".into(), &Value::Null));
+    let paths: HashSet<String> = server.paths().into_iter().collect();
+    assert_eq!(paths.len(), 300);
+    for path in paths {
+        let id = path.strip_prefix("/users/").unwrap();
+        let dashes: Vec<usize> = id.match_indices('-').map(|(at, _)| at).collect();
+        assert_eq!((id.len(), dashes), (36, vec![8, 13, 18, 23]), "{id}");
+        assert_eq!(&id[14..15], "4", "{id} is of version 4");
+        assert!(id.bytes().all(|byte| b"0123456789abcdef-".contains(&byte)), "{id}");
+    }
+}
+
+#[test]
+fn ids_of_files_are_percent_encoded_into_the_path() {
+    let file = |content: &str| {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, content.as_bytes()).unwrap();
+        file
+    };
+    let (absent, existing) = (file("no/such id\nb\u{fc}cher\r\n\n"), file("here?\n"));
+    let server = Server::start(|path, _| match path {
+        "/shop/here%3F" => Reply::Answer(200, String::new()),
+        _ => Reply::Answer(404, String::new()),
+    });
+    let flags = format!(
+        "--ids {} --legit-ids {} --legit-share 0.5 --fail-on-refusal --json",
+        absent.path().display(),
+        existing.path().display()
+    );
+    let ran = attack(&server.url("/shop/{id}"), &flags);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let mut paths = server.paths();
+    paths.sort_unstable();
+    let expected = ["/shop/b%C3%BCcher", "/shop/here%3F", "/shop/here%3F", "/shop/no%2Fsuch%20id"];
+    assert_eq!(paths, expected);
+}
+
+#[test]
+fn headers_are_sent_with_every_request() {
+    let server = Server::start(|path, _| match path {
+        "/guard" => Reply::Answer(200, r#"{"counts":{}}"#.to_owned()),
+        _ => Reply::Answer(404, String::new()),
+    });
+    let ran = finish(
+        Command::new(env!("CARGO_BIN_EXE_bloomgate"))
+            .args(["attack", "--requests", "5", "--url", &server.url("/{id}")])
+            .args(["--guard-url", &server.url("/guard")])
+            .args(["--header", "Authorization: Bearer a:b", "--header", "X-Tenant:  7"])
+            .args(["--header", "Host: shop.example"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    assert_eq!(ran.code, Some(1), "this guard counts nothing");
+    assert!(!ran.stdout.contains("Bearer"), "{}", ran.stdout);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 7);
+    for (path, headers) in requests {
+        let header = |name: &str| headers.get(name).unwrap().to_str().unwrap().to_owned();
+        assert_eq!(
+            (header("authorization"), header("x-tenant")),
+            ("Bearer a:b".into(), "7".into())
+        );
+        let own = if path == "/guard" { server.address.to_string() } else { "shop.example".into() };
+        assert_eq!(header("host"), own);
+    }
 }
 
 #[test]
@@ -371,6 +537,10 @@ fn wrong_targets_are_refused_in_one_line() {
         (server.url("/products"), "", "{id}"),
         (url.clone(), "--guard-url http://192.0.2.1/guard", "--guard-url: "),
         (url.clone(), "--legit-share 0.1", "--legit-ids"),
+        (url.clone(), "--requests 1.5", "'--requests <N>': 1.5 is not a whole number"),
+        (url.clone(), "--header Authorization", "give 'Name: value'"),
+        (url.clone(), "--header Content-Length:5", "content-length is set by the connection"),
+        (url.clone(), "--ids no-such-file", "--ids: can't read the file no-such-file"),
         (url, "--legit-share 0.1 --legit-ids 9-1", "--legit-ids"),
     ] {
         let ran = attack(&target, flags);
@@ -382,7 +552,7 @@ fn wrong_targets_are_refused_in_one_line() {
 }
 
 #[test]
-fn nobody_there_is_said_before_any_traffic() {
+fn an_unreachable_server_is_reported_before_any_traffic() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let ran = attack(&format!("http://{address}/{{id}}"), "");
     assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1));
