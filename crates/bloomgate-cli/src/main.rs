@@ -1,4 +1,4 @@
-//! The `bloomgate` command: reads the command line and hands over to a subcommand.
+//! The `bloomgate` command.
 
 mod attack;
 mod number;

@@ -124,7 +124,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "EXPONENT", default_value_t = 1.0, value_parser = exponent, allow_negative_numbers = true)]
     pub(crate) zipf: f64,
 
-    /// Seed of all ids, to repeat a run [default: a fresh one, which the report names]
+    /// Seed of all ids, to repeat a run [default: a fresh one, shown in the report]
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 
@@ -181,7 +181,7 @@ fn id_kind(text: &str) -> Result<IdKind, String> {
     }
 }
 
-/// What has only the characters of numbers is a range, everything else a file.
+/// A text that has only the characters of numbers is a range, any other a file.
 fn legit_source(text: &str) -> Result<LegitSource, String> {
     let numeric = |byte: u8| byte.is_ascii_digit() || b"-+_.eE".contains(&byte);
     if text.bytes().all(numeric) && text.contains(|char: char| char.is_ascii_digit()) {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_stay_below_one() {
+    fn shares_are_below_one() {
         assert_eq!(share("0"), Ok(0.0));
         assert_eq!(share("0.999"), Ok(0.999));
         for wrong in ["1", "-0.1", "NaN", "ten"] {

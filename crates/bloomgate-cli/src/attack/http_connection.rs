@@ -39,7 +39,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct HttpConnection {
     sender: SendRequest<Empty<Bytes>>,
-    /// Dropped as soon as it ends: only then does the sender hear that nobody listens.
+    /// Dropped as soon as it ends: only then does the sender report that it is closed.
     connection: Option<Connection<TokioIo<TcpStream>, Empty<Bytes>>>,
     timeout: Duration,
     /// Set at or before the current deadline, and moved only when it fires: setting a timer for
@@ -69,7 +69,7 @@ impl HttpConnection {
         self.answers
     }
 
-    /// Sends one request, reads the answer and throws it away.
+    /// Sends one request, reads the answer to its end and discards it.
     ///
     /// After any outcome but `Answered` the connection can't be used again.
     pub(crate) async fn exchange(&mut self, request: Box<EmptyRequest>, now: Instant) -> Outcome {
@@ -99,15 +99,15 @@ impl HttpConnection {
     async fn drive<'a, F: Future<Output = Outcome>>(
         &'a mut self,
         now: Instant,
-        job: impl FnOnce(&'a mut SendRequest<Empty<Bytes>>) -> F,
+        operation: impl FnOnce(&'a mut SendRequest<Empty<Bytes>>) -> F,
     ) -> Outcome {
         let Self { sender, connection, timeout, timer, .. } = self;
         let deadline = now + *timeout;
-        let mut job = pin!(job(sender));
+        let mut operation = pin!(operation(sender));
         poll_fn(|context| {
-            // Twice, since what the connection has just read usually completes the job.
+            // Twice, since what the connection has just read usually completes the operation.
             for _ in 0..2 {
-                if let Poll::Ready(outcome) = job.as_mut().poll(context) {
+                if let Poll::Ready(outcome) = operation.as_mut().poll(context) {
                     return Poll::Ready(outcome);
                 }
                 let open = connection.as_mut();

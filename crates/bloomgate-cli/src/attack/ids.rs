@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_range_is_served() {
+    fn legit_ids_may_have_the_widest_range() {
         let range = IdRange { first: 0, last: i64::MAX as u64 };
         let ids = legit(range, 1.0, 1);
         assert!((0..1000).all(|index| int(ids.get(index)) <= range.last));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_decides_everything() {
+    fn the_same_seed_draws_the_same_ids() {
         let range = IdRange { first: 1, last: 1000 };
         let draw = |seed| -> Vec<Id> {
             let (attack, legit) = (AttackIds::random(seed), legit(range, 1.0, seed));
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn popularity_follows_the_exponent() {
         let range = IdRange { first: 1, last: 100 };
-        let most = |exponent| {
+        let max_count = |exponent| {
             let ids = legit(range, exponent, 3);
             let mut counts: HashMap<Id, u32> = HashMap::new();
             for index in 0..100_000 {
@@ -253,8 +253,8 @@ mod tests {
             counts.into_values().max().unwrap()
         };
         // The first rank has 1/H(100) = 19.3 % at exponent 1, and 1 % at exponent 0.
-        assert!((18_000..21_000).contains(&most(1.0)));
-        assert!(most(0.0) < 1_300);
+        assert!((18_000..21_000).contains(&max_count(1.0)));
+        assert!(max_count(0.0) < 1_300);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `bloomgate attack`: real HTTP traffic for ids that do not exist, and what it cost the database.
+//! `bloomgate attack`: HTTP requests for ids that do not exist, and the count of those that reach
+//! the database.
 //!
 //! In the order of a run:
 //!

@@ -80,7 +80,7 @@ impl AttackPlan {
     }
 }
 
-/// So many legit requests that they are `share` of all.
+/// Adds legit requests until they are `share` of all.
 fn mix(attack: u64, share: f64) -> Result<TrafficMix, Error> {
     let legit = (attack as f64 * share / (1.0 - share)).round();
     if legit > MAX_REQUESTS {
@@ -94,14 +94,14 @@ fn mix(attack: u64, share: f64) -> Result<TrafficMix, Error> {
 
 /// The number of attack requests; each id of a file is requested once at most.
 fn attack_requests(args: &Args, listed: Option<&IdFile>) -> Result<u64, Error> {
-    let most = listed.map(IdFile::len);
-    match (args.requests, most) {
-        (Some(requests), Some(most)) if requests > most => Err(Error::flag(
+    let listed = listed.map(IdFile::len);
+    match (args.requests, listed) {
+        (Some(requests), Some(count)) if requests > count => Err(Error::flag(
             "--requests",
-            format!("the file of --ids has {most} ids, each for one request; lower it"),
+            format!("the file of --ids has {count} ids, each for one request; lower it"),
         )),
         (Some(requests), _) => Ok(requests),
-        (None, Some(most)) => Ok(most),
+        (None, Some(count)) => Ok(count),
         (None, None) if args.duration.is_some() => Ok(UNLIMITED_REQUESTS),
         (None, None) => Ok(DEFAULT_REQUESTS),
     }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_hold() {
+    fn default_plan_of_a_run() {
         let plan = plan("").unwrap();
         assert_eq!(plan.mix, TrafficMix { attack: 100_000, legit: 0 });
         assert_eq!((plan.connections, plan.seed), (64, 5));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_by_the_parser() {
+    fn values_out_of_range_are_refused_by_the_parser() {
         for flags in [
             "--requests 0",
             "--connections 0",

@@ -67,7 +67,7 @@ pub(crate) struct KindReport {
     pub(crate) statuses: BTreeMap<u16, u64>,
 }
 
-/// What went wrong below HTTP, of both kinds together.
+/// Errors below HTTP, of both kinds together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Errors {
     pub(crate) connect: u64,
@@ -77,12 +77,12 @@ pub(crate) struct Errors {
 }
 
 impl From<&KindStatistics> for KindReport {
-    fn from(side: &KindStatistics) -> Self {
+    fn from(kind: &KindStatistics) -> Self {
         Self {
-            requests: side.sent,
-            answered: side.answers(),
-            latency_us: side.latency(),
-            statuses: side.statuses.clone(),
+            requests: kind.sent,
+            answered: kind.answers(),
+            latency_us: kind.latency(),
+            statuses: kind.statuses.clone(),
         }
     }
 }
@@ -206,7 +206,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn json_has_the_promised_shape() {
+    fn json_has_the_documented_fields() {
         let json = serde_json::to_value(sample(EndReason::Interrupt)).unwrap();
         assert_eq!(json["seed"], 42);
         assert_eq!(json["attack"]["statuses"]["404"], 1500);

@@ -1,4 +1,4 @@
-//! What happened to the requests of one connection, and of all together.
+//! The statistics of a connection's requests, and their sum.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -91,7 +91,7 @@ impl KindStatistics {
         for (status, count) in &other.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
-        // Histograms that grow by themselves can hold whatever another one holds.
+        // An auto-resizing histogram can hold every value of another one.
         let added = self.latency.add(&other.latency);
         debug_assert!(added.is_ok(), "{added:?}");
     }
@@ -119,7 +119,7 @@ impl Statistics {
         })
     }
 
-    /// The side of one kind.
+    /// The statistics of one kind.
     pub(crate) fn of(&mut self, kind: Kind) -> &mut KindStatistics {
         match kind {
             Kind::Attack => &mut self.attack,
@@ -136,7 +136,7 @@ impl Statistics {
     }
 }
 
-/// Locks a statistics. Counts are whole after every step, so that a panic elsewhere spoils none.
+/// Locks statistics. They are consistent after every step, so that a poisoned lock is harmless.
 pub(crate) fn locked(statistics: &Mutex<Statistics>) -> MutexGuard<'_, Statistics> {
     statistics.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -146,17 +146,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sides_add_up() {
+    fn statistics_of_connections_add_up() {
         let mut all = Statistics::new().unwrap();
         for latency in [100, 200, 300] {
             let mut one = Statistics::new().unwrap();
             one.connects = 1;
-            let side = one.of(Kind::Attack);
-            side.sent = 5;
-            side.broken = 1;
-            side.timeouts = 1;
-            side.answered(404, Duration::from_micros(latency));
-            side.answered(200, Duration::from_micros(latency));
+            let kind = one.of(Kind::Attack);
+            kind.sent = 5;
+            kind.broken = 1;
+            kind.timeouts = 1;
+            kind.answered(404, Duration::from_micros(latency));
+            kind.answered(200, Duration::from_micros(latency));
             all.add(&one);
         }
         assert_eq!((all.attack.sent, all.attack.answers(), all.connects), (15, 6, 3));
@@ -171,9 +171,9 @@ mod tests {
 
     #[test]
     fn quantiles_hold_to_three_digits_far_out() {
-        let mut side = KindStatistics::new().unwrap();
-        (1..=10_000).for_each(|millis| side.answered(200, Duration::from_millis(millis)));
-        let latency = side.latency().unwrap();
+        let mut kind = KindStatistics::new().unwrap();
+        (1..=10_000).for_each(|millis| kind.answered(200, Duration::from_millis(millis)));
+        let latency = kind.latency().unwrap();
         for (value, exact) in
             [(latency.p50, 5_000_000), (latency.p99, 9_900_000), (latency.p999, 9_990_000)]
         {

@@ -1,4 +1,4 @@
-//! The report as a person reads it.
+//! The report as text.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -88,9 +88,9 @@ impl Display for Table<'_> {
     }
 }
 
-fn kind_row(out: &mut Formatter<'_>, name: &str, side: &KindReport) -> fmt::Result {
-    write!(out, "{name:<9}{:>13}", HumanCount(side.requests).to_string())?;
-    match side.latency_us {
+fn kind_row(out: &mut Formatter<'_>, name: &str, kind: &KindReport) -> fmt::Result {
+    write!(out, "{name:<9}{:>13}", HumanCount(kind.requests).to_string())?;
+    match kind.latency_us {
         Some(latency) => {
             for micros in [latency.p50, latency.p99, latency.p999, latency.max] {
                 write!(out, "{:>10}", time(micros))?;
@@ -99,7 +99,7 @@ fn kind_row(out: &mut Formatter<'_>, name: &str, side: &KindReport) -> fmt::Resu
         None => write!(out, "{:>10}{:>10}{:>10}{:>10}", "-", "-", "-", "-")?,
     }
     write!(out, " ")?;
-    for (status, count) in &side.statuses {
+    for (status, count) in &kind.statuses {
         write!(out, " {status}: {}", HumanCount(*count))?;
     }
     writeln!(out)

@@ -14,7 +14,7 @@ use super::template::{PLACEHOLDER, Template};
 pub(crate) enum AllowedHosts {
     /// `localhost`, 127.0.0.0/8 and `[::1]`.
     Loopback,
-    /// Any host: the caller says that they own it.
+    /// Any host: the user states that they own it.
     Anywhere,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Target {
 impl Target {
     /// Parses `url`, which the user gave as `flag`, and refuses hosts beyond `allowed`.
     ///
-    /// Nothing is looked up here, so that a refused host leaves no trace in any name server.
+    /// Nothing is looked up here, so that a refused host never reaches a name server.
     pub(crate) fn parse(
         flag: &'static str,
         url: &str,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_allowed() {
+    fn loopback_hosts_are_allowed() {
         for url in [
             "http://127.0.0.1:8080/products/{id}",
             "http://127.0.0.1/{id}",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused_unless_owned() {
+    fn other_hosts_are_refused_unless_owned() {
         for url in [
             "http://127.0.0.1.evil.com/{id}",
             "http://localhost.evil.com/{id}",
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_http_url_is_refused_even_if_owned() {
+    fn malformed_urls_are_refused_even_if_owned() {
         for url in [
             "",
             "127.0.0.1/{id}",

@@ -1,4 +1,4 @@
-//! One connection's part of the traffic: send, wait, count, until nothing is left.
+//! The task of one connection: it sends, waits and counts until the traffic ends.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -46,10 +46,10 @@ impl WorkerContext {
 
 /// Works until the traffic is over or the server can't be reached any more.
 ///
-/// The statistics is kept outside the task, so that it survives when the task is stopped.
+/// The statistics are kept outside the task, so that it survives when the task is stopped.
 pub(crate) async fn run(context: Arc<WorkerContext>, statistics: Arc<Mutex<Statistics>>) {
     let mut worker = Worker { context, statistics, connection: None, failures: 0 };
-    // Connect first, then take a request: a connection that can't be had takes none with it.
+    // Connect first, then take a request: a connection that fails to open loses no request.
     while worker.connected().await && worker.context.pace.due().await {
         let Some(next) = worker.context.traffic.next() else {
             break;
@@ -70,7 +70,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Sees to an open connection; `false` when there is no point in one.
+    /// Opens a connection unless there is one; `false` when the run is over or the server unreachable.
     async fn connected(&mut self) -> bool {
         while self.connection.as_ref().is_none_or(HttpConnection::is_closed) {
             self.connection = None;
@@ -81,8 +81,8 @@ impl Worker {
         true
     }
 
-    /// One attempt to connect, after the wait that the failures so far ask for; `false` when there
-    /// have been too many.
+    /// Tries to connect once, after a wait that grows with the failures in a row; `false` when there
+    /// were too many.
     async fn reconnect(&mut self) -> bool {
         if self.failures >= MAX_FAILURES {
             return false;
@@ -106,7 +106,7 @@ impl Worker {
     /// Sends one request, on another connection if the server closed this one before.
     async fn send(&mut self, next: PlannedRequest) {
         let Ok(mut request) = self.context.request(&next.id) else {
-            // The form was checked with an id in place, so every id fits.
+            // The template was checked with an id in place, so every id fits.
             debug_assert!(false, "the path of id {:?} can't be sent", next.id);
             return;
         };
@@ -123,28 +123,28 @@ impl Worker {
             let outcome = connection.exchange(request, now).await;
             let answers = connection.answers();
             let mut statistics = locked(&self.statistics);
-            let side = statistics.of(next.kind);
+            let kind = statistics.of(next.kind);
             match outcome {
                 Outcome::Answered(status) => {
-                    side.answered(status, latency_start.elapsed());
+                    kind.answered(status, latency_start.elapsed());
                     self.failures = 0;
                     return;
                 }
                 Outcome::Unsent(back) => {
-                    side.sent -= 1;
-                    // A server may close an idle connection; one that never answers on it fails.
+                    kind.sent -= 1;
+                    // Closing an idle connection is normal; closing one without any answer is a failure.
                     self.failures += u32::from(answers == 0);
                     self.connection = None;
                     request = back;
                 }
                 Outcome::Broken => {
-                    side.broken += 1;
+                    kind.broken += 1;
                     self.failures += 1;
                     self.connection = None;
                     return;
                 }
                 Outcome::TimedOut => {
-                    side.timeouts += 1;
+                    kind.timeouts += 1;
                     self.connection = None;
                     return;
                 }
@@ -153,7 +153,7 @@ impl Worker {
     }
 }
 
-/// How long to wait before connecting again after so many failures in a row.
+/// The wait before connecting again after a number of failures in a row.
 fn wait_after(failures: u32) -> Option<Duration> {
     let doublings = failures.checked_sub(1)?;
     Some(FIRST_WAIT.saturating_mul(1 << doublings.min(10)).min(MAX_WAIT))

@@ -30,7 +30,7 @@ Fields of --json:
 Exit codes: 0 planned; 1 the report can't be printed; 2 a flag is wrong, or no kind of set can
 hold that many items.";
 
-/// Work out how large each kind of set would be, and how it fares when overfull.
+/// Work out how large each kind of set is, and its false-positive rate when it is overfull.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {

@@ -1,4 +1,4 @@
-//! The size of each kind of set.
+//! The planned size of each kind of set.
 
 use bloomgate_filter::{Bitmap, BloomParams, ClassicParams, Error, ExactSet, FalsePositiveRate};
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub(super) struct Families {
     pub(super) exact: Outcome,
 }
 
-/// What came of planning one kind of set.
+/// The plan of one kind of set, or why there is none.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Outcome {
@@ -67,7 +67,7 @@ impl Families {
         ]
     }
 
-    /// The reasons, if nothing could be planned.
+    /// The reasons of all kinds, if none could be planned.
     pub(super) fn all_refused(&self) -> Option<Vec<(&'static str, &str)>> {
         self.named()
             .into_iter()
@@ -80,7 +80,7 @@ impl Families {
 }
 
 impl Outcome {
-    /// The sizing, if it could be planned.
+    /// The size, if the set could be planned.
     pub(super) fn sizing(&self) -> Option<&Sizing> {
         match self {
             Self::Planned(sizing) => Some(sizing),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_kinds_take_what_the_sets_themselves_plan_and_have_no_false_positives() {
+    fn exact_kinds_have_the_size_of_their_sets_and_no_false_positives() {
         for items in [0, 1, 7_168, 65_537, 1_000_000, 1 << 40] {
             let families = families(items, 0.01);
             for (outcome, bytes) in [
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn families_that_can_be_planned_are_planned_though_others_can_not() {
+    fn one_kind_is_planned_even_if_others_can_not_be() {
         let wide = families(1 << 59, 0.01);
         assert!(wide.bitmap.sizing().is_some() && wide.all_refused().is_none());
         for outcome in [&wide.classic, &wide.bloom, &wide.exact] {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn case_01_no_items_have_finite_figures() {
+    fn case_01_zero_items_have_finite_sizes() {
         for (name, outcome) in families(0, 0.01).named() {
             let sizing = outcome.sizing().unwrap();
             assert!(sizing.bits_per_item.is_finite(), "{name}");

@@ -1,4 +1,4 @@
-//! The report as a person reads it.
+//! The report as text.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -73,7 +73,7 @@ fn row(name: &str, sizing: &Sizing) -> [String; HEAD.len()] {
     ]
 }
 
-/// A rate with three digits that count.
+/// A rate with three significant digits.
 fn short(rate: f64) -> String {
     let scientific = format!("{rate:.2e}");
     // The exponent after rounding: 0.00999999 is shown as 0.0100.
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_short() {
+    fn rates_have_three_significant_digits() {
         for (rate, text) in [
             (0.0, "0"),
             (1e-9, "1.00e-9"),

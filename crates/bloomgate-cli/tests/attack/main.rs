@@ -1,4 +1,4 @@
-//! The built `bloomgate attack` against a small server.
+//! Tests of the built `bloomgate attack` against a small server.
 
 #![expect(
     clippy::unwrap_used,
