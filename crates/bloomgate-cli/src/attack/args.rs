@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use super::header::{self, RequestHeader};
+use super::http::header::{self, RequestHeader};
 use crate::number::{decimal, whole};
 
 /// The largest id that is an `i64`, as most databases have them.

@@ -26,7 +26,7 @@ pub(crate) enum Error {
     },
     /// The status document can't be read.
     #[error("--guard-url: can't read the guard's status")]
-    GuardStatus(#[source] super::guard_reader::ReadError),
+    GuardStatus(#[source] super::guard::reader::ReadError),
     /// The operating system refused threads or sockets.
     #[error("--threads: can't start the threads that send; ask for fewer")]
     Runtime(#[source] io::Error),

@@ -2,7 +2,7 @@
 
 use indicatif::HumanCount;
 
-use super::guard_change::GuardChange;
+use super::guard::change::GuardChange;
 use super::statistics::{KindStatistics, Statistics};
 
 /// What came of reading the guard before and after the traffic.
@@ -173,8 +173,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::attack::guard_change;
-    use crate::attack::guard_status::GuardCounts;
+    use crate::attack::guard::change;
+    use crate::attack::guard::status::GuardCounts;
 
     fn statistics(attack: &[(u16, u64)], legit: &[(u16, u64)]) -> Statistics {
         let mut statistics = Statistics::new().unwrap();
@@ -191,7 +191,7 @@ mod tests {
 
     fn findings(statistics: &Statistics, counts: GuardCounts) -> Findings {
         let (attack, legit) = (statistics.attack.sent, statistics.legit.sent);
-        let change = guard_change::tests::change(counts, attack, legit);
+        let change = change::tests::change(counts, attack, legit);
         Findings::new(statistics, &GuardOutcome::Changed(change), 1)
     }
 
@@ -323,7 +323,7 @@ mod tests {
             (open(), open(), 9, Some(false), Some("the guard is switched off")),
         ] {
             let counts = GuardCounts { passed_unknown, ..GuardCounts::default() };
-            let mut change = guard_change::tests::change(counts, 9, 0);
+            let mut change = change::tests::change(counts, 9, 0);
             change.enabled = enabled;
             (change.gate_open_before, change.gate_open_after) = (before, after);
             match (open_gate(&change), says) {

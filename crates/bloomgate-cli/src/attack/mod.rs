@@ -4,37 +4,25 @@
 //! In the order of a run:
 //!
 //! - [`args`], [`help`] and [`plan`]: the flags, each alone, then together;
-//! - [`target`], [`resolve`], [`template`] and [`header`]: where requests go, and what they say;
-//! - [`id`], [`ids`], [`id_file`], [`id_selection`] and [`permutation`]: the ids in them;
-//! - [`mod@run`], [`traffic`], [`pacing`], [`worker`] and [`http_connection`]: sending them;
-//! - [`statistics`]: the answers; [`guard_reader`], [`guard_status`] and [`guard_change`]: what the
-//!   guard counted;
+//! - [`http`]: where requests go, and what is in them; [`ids`]: the ids in them;
+//! - [`mod@run`], [`traffic`], [`pacing`] and [`worker`]: sending them;
+//! - [`statistics`]: the answers; [`guard`]: what the guard counted;
 //! - [`progress`], [`findings`], [`report`], [`table`] and [`units`]: the output.
 
 mod args;
 mod error;
 mod findings;
-mod guard_change;
-mod guard_reader;
-mod guard_status;
-mod header;
+mod guard;
 mod help;
-mod http_connection;
-mod id;
-mod id_file;
-mod id_selection;
+mod http;
 mod ids;
 mod pacing;
-mod permutation;
 mod plan;
 mod progress;
 mod report;
-mod resolve;
 mod run;
 mod statistics;
 mod table;
-mod target;
-mod template;
 mod traffic;
 mod units;
 mod worker;

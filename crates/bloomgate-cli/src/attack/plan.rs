@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::args::Args;
 use super::error::Error;
-use super::header::RequestHeader;
-use super::id_file::IdFile;
-use super::id_selection::{attack_ids, existing_ids, listed_ids};
+use super::http::header::RequestHeader;
+use super::http::target::{AllowedHosts, Target};
+use super::ids::file::IdFile;
+use super::ids::selection::{attack_ids, existing_ids, listed_ids};
 use super::ids::{AttackIds, ExistingIds, LegitIds};
-use super::target::{AllowedHosts, Target};
 use super::traffic::TrafficMix;
 
 /// Attack requests when neither `--requests` nor `--duration` says how many.

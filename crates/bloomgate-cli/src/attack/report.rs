@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::findings::{Findings, GuardOutcome};
-use super::guard_change::GuardChange;
+use super::guard::change::GuardChange;
 use super::statistics::{KindStatistics, Latency, Statistics};
 
 /// Why the run ended.

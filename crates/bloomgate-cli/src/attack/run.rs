@@ -10,9 +10,9 @@ use tokio::task::JoinSet;
 
 use super::error::{Error, one_line};
 use super::findings::GuardOutcome;
-use super::guard_change::GuardChange;
-use super::guard_reader::GuardReader;
-use super::guard_status::GuardStatus;
+use super::guard::change::GuardChange;
+use super::guard::reader::GuardReader;
+use super::guard::status::GuardStatus;
 use super::pacing::{Pace, Schedule};
 use super::plan::AttackPlan;
 use super::progress;

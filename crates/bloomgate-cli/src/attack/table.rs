@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use indicatif::HumanCount;
 
-use super::guard_change::GuardChange;
+use super::guard::change::GuardChange;
 use super::report::{EndReason, KindReport, Report};
 use super::units::{per_second, time};
 
@@ -132,8 +132,8 @@ fn guard(out: &mut Formatter<'_>, change: &GuardChange) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::guard_change;
-    use crate::attack::guard_status::GuardCounts;
+    use crate::attack::guard::change;
+    use crate::attack::guard::status::GuardCounts;
     use crate::attack::report::tests::sample;
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
             null_hits: 2,
             ..GuardCounts::default()
         };
-        report.guard = Some(guard_change::tests::change(counts, 1500, 0));
+        report.guard = Some(change::tests::change(counts, 1500, 0));
         let table = Table(&report).to_string();
         assert!(table.contains("3 absent loads, 2.000 per 1,000 attack requests"), "{table}");
         assert!(table.contains("1,497 refusals, 998.000 per 1,000"), "{table}");
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_guard_that_saw_no_attack_request_has_no_rate() {
         let mut report = sample(EndReason::Finished);
-        report.guard = Some(guard_change::tests::change(GuardCounts::default(), 1500, 0));
+        report.guard = Some(change::tests::change(GuardCounts::default(), 1500, 0));
         let table = Table(&report).to_string();
         assert!(table.contains("guard    0 absent loads\n"), "{table}");
         assert!(!table.contains("per 1,000"), "{table}");

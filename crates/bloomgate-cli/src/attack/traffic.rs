@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::id::Id;
+use super::ids::id::Id;
 use super::ids::{AttackIds, LegitIds};
 
 /// The two kinds of requests.

@@ -9,11 +9,11 @@ use http_body_util::Empty;
 use hyper::HeaderMap;
 use hyper::Request;
 
-use super::http_connection::{EmptyRequest, HttpConnection, Outcome};
-use super::id::Id;
+use super::http::connection::{EmptyRequest, HttpConnection, Outcome};
+use super::http::template::Template;
+use super::ids::id::Id;
 use super::pacing::Pace;
 use super::statistics::{Statistics, locked};
-use super::template::Template;
 use super::traffic::{PlannedRequest, Traffic};
 
 /// Wait after the first failure to connect; doubled with each further one.

@@ -1,14 +1,19 @@
 //! The ids of a run's requests: drawn under one seed, or read from a file.
 
+pub(crate) mod file;
+pub(crate) mod id;
+pub(crate) mod permutation;
+pub(crate) mod selection;
+
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Zipf};
 use uuid::Uuid;
 
-use super::args::IdRange;
-use super::id::Id;
-use super::id_file::IdFile;
-use super::permutation::{Permutation, splitmix64};
+use crate::attack::args::IdRange;
+use crate::attack::ids::file::IdFile;
+use crate::attack::ids::id::Id;
+use crate::attack::ids::permutation::{Permutation, splitmix64};
 
 /// All ids of the random profile lie above this one.
 pub(crate) const RANDOM_FLOOR: u64 = 1 << 40;

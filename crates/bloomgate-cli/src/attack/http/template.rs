@@ -4,7 +4,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use hyper::Uri;
 use hyper::http::uri::InvalidUri;
 
-use super::id::{Id, MAX_TEXT_BYTES};
+use crate::attack::ids::id::{Id, MAX_TEXT_BYTES};
 
 /// Replaced by an id in every request.
 pub(crate) const PLACEHOLDER: &str = "{id}";

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::guard_status::{GuardCounts, GuardStatus};
-use super::statistics::Statistics;
+use crate::attack::guard::status::{GuardCounts, GuardStatus};
+use crate::attack::statistics::Statistics;
 
 /// How the counters changed, by all traffic that the guard saw.
 #[derive(Clone, Debug, PartialEq, Serialize)]

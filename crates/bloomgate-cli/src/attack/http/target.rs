@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use hyper::header::{HOST, HeaderValue};
 use hyper::{HeaderMap, Uri};
 
-use super::error::Error;
-use super::header::RequestHeader;
-use super::template::{PLACEHOLDER, Template};
+use crate::attack::error::Error;
+use crate::attack::http::header::RequestHeader;
+use crate::attack::http::template::{PLACEHOLDER, Template};
 
 /// Which hosts may receive requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Host {
 }
 
 /// IPv4 addresses written as IPv6 (`::ffff:127.0.0.1`) count as the IPv4 address.
-pub(super) fn is_loopback(ip: IpAddr) -> bool {
+pub(crate) fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
@@ -154,7 +154,7 @@ fn split_authority(authority: &str) -> Option<(Host, u16)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::header;
+    use crate::attack::http::header;
 
     fn parse(url: &str) -> Result<Target, Error> {
         Target::parse("--url", url, AllowedHosts::Loopback)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-use super::id::{Id, MAX_TEXT_BYTES};
+use crate::attack::ids::id::{Id, MAX_TEXT_BYTES};
 
 /// The largest file, in bytes: all ids are held in memory.
 const MAX_FILE_BYTES: u64 = 1 << 30;

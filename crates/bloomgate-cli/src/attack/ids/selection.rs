@@ -1,12 +1,12 @@
 //! The choice of ids that the flags ask for, without contradictions.
 
-use super::args::{Args, IdKind, IdRange, LegitSource, Profile};
-use super::error::Error;
-use super::id_file::IdFile;
-use super::ids::{AttackIds, ExistingIds, RANDOM_FLOOR};
+use crate::attack::args::{Args, IdKind, IdRange, LegitSource, Profile};
+use crate::attack::error::Error;
+use crate::attack::ids::file::IdFile;
+use crate::attack::ids::{AttackIds, ExistingIds, RANDOM_FLOOR};
 
 /// Reads the file of `--ids`, if it names one.
-pub(super) fn listed_ids(args: &Args) -> Result<Option<IdFile>, Error> {
+pub(crate) fn listed_ids(args: &Args) -> Result<Option<IdFile>, Error> {
     let IdKind::File(path) = &args.ids else { return Ok(None) };
     let hint = "give int, uuid, or a file with one id a line";
     let read = IdFile::read(path);
@@ -14,7 +14,7 @@ pub(super) fn listed_ids(args: &Args) -> Result<Option<IdFile>, Error> {
 }
 
 /// The ids of `--legit-ids`, if they are given; reads their file.
-pub(super) fn existing_ids(args: &Args) -> Result<Option<ExistingIds>, Error> {
+pub(crate) fn existing_ids(args: &Args) -> Result<Option<ExistingIds>, Error> {
     match &args.legit_ids {
         None => Ok(None),
         Some(LegitSource::Range(_)) if args.ids == IdKind::Uuid => Err(Error::flag(
@@ -33,7 +33,7 @@ pub(super) fn existing_ids(args: &Args) -> Result<Option<ExistingIds>, Error> {
 }
 
 /// The ids of `requests` attack requests, none of which is among the `existing` ones.
-pub(super) fn attack_ids(
+pub(crate) fn attack_ids(
     args: &Args,
     listed: Option<IdFile>,
     existing: Option<&ExistingIds>,
@@ -135,7 +135,7 @@ mod tests {
     use tempfile::NamedTempFile;
 
     use super::*;
-    use crate::attack::id::Id;
+    use crate::attack::ids::id::Id;
     use crate::attack::plan::AttackPlan;
 
     #[derive(Debug, Parser)]

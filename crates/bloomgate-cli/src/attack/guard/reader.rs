@@ -9,11 +9,11 @@ use http_body_util::Empty;
 use hyper::header::{ACCEPT, HeaderValue};
 use hyper::{HeaderMap, Request};
 
-use super::error::Error;
-use super::guard_status::{DocumentError, GuardStatus};
-use super::header::RequestHeader;
-use super::http_connection::{EmptyRequest, HttpConnection};
-use super::target::Target;
+use crate::attack::error::Error;
+use crate::attack::guard::status::{DocumentError, GuardStatus};
+use crate::attack::http::connection::{EmptyRequest, HttpConnection};
+use crate::attack::http::header::RequestHeader;
+use crate::attack::http::target::Target;
 
 /// The longest document that is read, in bytes.
 const MAX_BYTES: usize = 1 << 20;

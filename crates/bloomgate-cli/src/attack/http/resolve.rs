@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 
-use super::error::Error;
-use super::target::{AllowedHosts, Host, Target, is_loopback};
+use crate::attack::error::Error;
+use crate::attack::http::target::{AllowedHosts, Host, Target, is_loopback};
 
 impl Target {
     /// Resolves the host and returns the first address that accepts a connection.
