@@ -24,7 +24,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Plan(plan::Args),
-    Attack(attack::Args),
+    Attack(Box<attack::Args>),
 }
 
 fn main() -> ExitCode {

@@ -34,7 +34,7 @@ hold that many items.";
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// Distinct items to plan for: a whole number below 2^64, such as 1000000, 1_000_000 or 1e6
+    /// Distinct items to plan for, such as 1000000, 1_000_000 or 1e6
     #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) items: u64,
 
