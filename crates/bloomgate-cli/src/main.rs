@@ -1,6 +1,7 @@
-//! The `bloomgate` command: reads the command line and hands over to a subcommand.
+//! The `bloomgate` command.
 
 mod attack;
+mod number;
 mod output;
 mod plan;
 
@@ -23,7 +24,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Plan(plan::Args),
-    Attack(attack::Args),
+    Attack(Box<attack::Args>),
 }
 
 fn main() -> ExitCode {

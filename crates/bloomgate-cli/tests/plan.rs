@@ -1,4 +1,4 @@
-//! The built `bloomgate plan`.
+//! Tests of the built `bloomgate plan`.
 
 #![expect(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
 
@@ -37,7 +37,7 @@ fn text(items: &str, rate: &str) -> String {
 }
 
 #[test]
-fn the_figures_are_those_of_the_filters() {
+fn planned_sizes_and_rates_are_those_of_the_filters() {
     for (items, rate) in [(1_u64, 0.5), (1_000, 0.01), (1_000_000, 0.001), (1_000_000_000, 1e-9)] {
         let report = json(&items.to_string(), &rate.to_string());
         assert_eq!((&report["items"], &report["rate"]), (&items.into(), &rate.into()));
@@ -131,7 +131,7 @@ fn advice_is_the_same_in_text_and_json() {
 }
 
 #[test]
-fn a_kind_that_can_not_be_planned_says_why_beside_the_others() {
+fn a_kind_that_can_not_be_planned_is_shown_with_its_reason() {
     let items = "500000000000000000";
     let families = &json(items, "0.01")["families"];
     assert_eq!(families["bitmap"]["hashes"], 0);
@@ -144,7 +144,7 @@ fn a_kind_that_can_not_be_planned_says_why_beside_the_others() {
 }
 
 #[test]
-fn what_no_kind_can_hold_is_a_usage_error() {
+fn items_that_no_kind_can_hold_are_a_usage_error() {
     for json in [&[][..], &["--json"]] {
         let flags = [&["--items", "18446744073709551615", "--rate", "0.01"], json].concat();
         let ran = plan(&flags);
@@ -157,7 +157,7 @@ fn what_no_kind_can_hold_is_a_usage_error() {
 }
 
 #[test]
-fn case_02_nonsense_is_refused_by_the_name_of_its_flag() {
+fn case_02_values_out_of_range_are_refused_under_their_flag() {
     let rates = ["0", "1", "5", "-1", "NaN", "inf", "abc", "1e-300", ""];
     let items = ["-5", "1.5", "abc", "NaN", "inf", "18446744073709551616", "1e20", ""];
     let cases = rates.map(|rate| ("--rate", rate, "1000", rate)).into_iter();
@@ -167,7 +167,7 @@ fn case_02_nonsense_is_refused_by_the_name_of_its_flag() {
         let ran = plan(&["--items", items, "--rate", rate]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{flag} {wrong}");
         assert!(ran.stderr.contains(flag), "{}", ran.stderr);
-        // An empty value is clap's to refuse.
+        // clap itself refuses an empty value.
         assert!(wrong.is_empty() || ran.stderr.contains("give "), "{}", ran.stderr);
     }
     for missing in [&["--items", "5"], &["--rate", "0.01"]] {

@@ -1,4 +1,4 @@
-//! Why an attack does not start.
+//! The errors that keep an attack from starting.
 
 use std::io;
 
@@ -14,19 +14,19 @@ pub(crate) enum Error {
         /// What is wrong, with the fix.
         problem: String,
     },
-    /// Nobody answers where the flag points.
+    /// No server listens where the flag points.
     #[error("{flag}: nothing accepts connections at {host}; start the server or correct the URL")]
     Unreachable {
         /// The flag as typed.
         flag: &'static str,
         /// Host, with its port if the URL names one.
         host: String,
-        /// What the last attempt met.
+        /// The error of the last attempt.
         source: io::Error,
     },
     /// The status document can't be read.
     #[error("--guard-url: can't read the guard's status")]
-    GuardStatus(#[source] super::guard_status::StatusError),
+    GuardStatus(#[source] super::guard::reader::ReadError),
     /// The operating system refused threads or sockets.
     #[error("--threads: can't start the threads that send; ask for fewer")]
     Runtime(#[source] io::Error),

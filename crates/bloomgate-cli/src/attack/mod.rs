@@ -1,33 +1,39 @@
-//! `bloomgate attack`: real HTTP traffic for ids that do not exist, and what it cost the database.
+//! `bloomgate attack`: HTTP requests for ids that do not exist, and the count of those that reach
+//! the database.
 //!
-//! In the order in which a run goes through them: [`args`] and [`plan`] (flags, each alone, then
-//! together), [`target`] (where traffic may go), [`mod@run`] (the run as a whole), [`traffic`] and
-//! [`ids`] (what is asked), [`pacing`] (when), [`worker`] and [`link`] (over which connection),
-//! [`tally`] (what was answered), [`guard_status`] (what the guard counted), [`report`] and
-//! [`table`] (what came of it).
+//! In the order of a run:
+//!
+//! - [`args`], [`help`] and [`plan`]: the flags, each alone, then together;
+//! - [`http`]: where requests go, and what is in them; [`ids`]: the ids in them;
+//! - [`mod@run`], [`traffic`], [`pacing`] and [`worker`]: sending them;
+//! - [`statistics`]: the answers; [`guard`]: what the guard counted;
+//! - [`progress`], [`findings`], [`report`], [`table`] and [`units`]: the output.
 
 mod args;
 mod error;
-mod guard_status;
+mod findings;
+mod guard;
 mod help;
+mod http;
 mod ids;
-mod link;
 mod pacing;
 mod plan;
+mod progress;
 mod report;
 mod run;
+mod statistics;
 mod table;
-mod tally;
-mod target;
 mod traffic;
+mod units;
 mod worker;
 
 use std::process::ExitCode;
 
 pub(crate) use args::Args;
+use args::IdKind;
 use error::Error;
-use plan::Plan;
-use report::{Asked, Report};
+use plan::AttackPlan;
+use report::{Report, RunSettings};
 
 use crate::output;
 
@@ -49,10 +55,12 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 }
 
 fn attack(args: &Args) -> Result<Report, Error> {
-    let plan = Plan::new(args, rand::random())?;
-    let asked = Asked {
+    let plan = AttackPlan::new(args, rand::random())?;
+    let settings = RunSettings {
         url: args.url.clone(),
-        profile: args.profile.name(),
+        guard_url: args.guard_url.clone(),
+        ids: args.ids.to_string(),
+        profile: (args.ids == IdKind::Int).then(|| args.profile.name()),
         seed: plan.seed,
         connections: plan.connections,
         rate: args.rate,
@@ -62,7 +70,7 @@ fn attack(args: &Args) -> Result<Report, Error> {
         .enable_all()
         .build()
         .map_err(Error::Runtime)?
-        .block_on(run::run(plan, asked))
+        .block_on(run::run(plan, settings))
 }
 
 fn print(report: &Report, json: bool) -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! When each request is due: at once, or on a schedule that no answer can hold up.
+//! The pacing of requests: at once, or on a schedule that slow answers don't delay.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -37,19 +37,19 @@ impl Pace {
         }
     }
 
-    /// From when the latency of request number `index` counts, if it is sent now.
+    /// The moment from which the latency of request number `index` counts, if it is sent now.
     ///
-    /// In an open loop this is the moment when it was due. Otherwise a slow server would be asked
-    /// less often just while it is slow, and the wait that real clients have would go unseen
+    /// In an open loop this is the moment when it was due. Otherwise a slow server would get
+    /// fewer requests just while it is slow, and the wait that real clients have would not be measured
     /// (coordinated omission).
-    pub(crate) fn counts_from(&self, index: u64, now: Instant) -> Instant {
+    pub(crate) fn latency_start(&self, index: u64, now: Instant) -> Instant {
         match self {
             Pace::Closed => now,
             Pace::Open(schedule) => schedule.start + moment(index, schedule.rate),
         }
     }
 
-    /// Lets all who wait go home.
+    /// Ends all waits in [`due`](Self::due).
     pub(crate) fn end(&self) {
         if let Pace::Open(schedule) = self {
             schedule.due.close();
@@ -130,15 +130,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn latency_counts_from_the_moment_a_request_was_due() {
+    async fn latency_latency_start_the_moment_a_request_was_due() {
         let rate = NonZeroU64::new(1000).unwrap();
         let schedule = Schedule::start(rate).unwrap();
         let start = schedule.start;
         let pace = Pace::Open(schedule);
-        // Even if nobody is free to send it for ten seconds.
+        // Even if every connection is busy for ten seconds.
         let late = start + Duration::from_secs(10);
-        assert_eq!(pace.counts_from(3, late), start + Duration::from_millis(3));
-        assert_eq!(Pace::Closed.counts_from(3, late), late);
+        assert_eq!(pace.latency_start(3, late), start + Duration::from_millis(3));
+        assert_eq!(Pace::Closed.latency_start(3, late), late);
         pace.end();
     }
 
@@ -148,7 +148,7 @@ mod tests {
         for index in 0..20 {
             assert!(pace.due().await);
             let now = Instant::now();
-            assert!(pace.counts_from(index, now) <= now);
+            assert!(pace.latency_start(index, now) <= now);
         }
         pace.end();
         // Even if more were released before the end.

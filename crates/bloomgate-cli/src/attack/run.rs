@@ -1,37 +1,38 @@
-//! One run from the first connection to the last answer.
+//! A run, from the first connection to the last answer.
 
 use std::future::pending;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::task::JoinSet;
 
 use super::error::{Error, one_line};
-use super::guard_status::GuardReader;
+use super::findings::GuardOutcome;
+use super::guard::change::GuardChange;
+use super::guard::reader::GuardReader;
+use super::guard::status::GuardStatus;
 use super::pacing::{Pace, Schedule};
-use super::plan::Plan;
-use super::report::{Asked, Ended, Report};
-use super::tally::{Tally, locked};
+use super::plan::AttackPlan;
+use super::progress;
+use super::report::{EndReason, Report, RunSettings};
+use super::statistics::{Statistics, locked};
 use super::traffic::Traffic;
-use super::worker::{self, Job};
+use super::worker::{self, WorkerContext};
 
 /// How long answers that are under way are waited for after Ctrl-C.
 const GRACE: Duration = Duration::from_millis(500);
-/// How often the progress bar is drawn.
-const REDRAW: Duration = Duration::from_millis(200);
 
 /// Sends the planned traffic and sums up what happened. Fails only before any traffic.
-pub(crate) async fn run(plan: Plan, asked: Asked) -> Result<Report, Error> {
+pub(crate) async fn run(plan: AttackPlan, settings: RunSettings) -> Result<Report, Error> {
     let template = plan.target.template()?;
-    let host = plan.target.host_header()?;
-    let address = plan.target.connectable(plan.reach, plan.timeout).await?;
+    let headers = plan.target.headers(&plan.headers)?;
+    let address = plan.target.connectable(plan.allowed, plan.timeout).await?;
     let guard = match &plan.guard {
         Some(target) => {
-            let address = target.connectable(plan.reach, plan.timeout).await?;
-            let reader = GuardReader::new(target, address, plan.timeout)?;
+            let address = target.connectable(plan.allowed, plan.timeout).await?;
+            let reader = GuardReader::new(target, address, &plan.headers, plan.timeout)?;
             let before = reader.read().await.map_err(Error::GuardStatus)?;
             Some((reader, before))
         }
@@ -46,78 +47,79 @@ pub(crate) async fn run(plan: Plan, asked: Asked) -> Result<Report, Error> {
         Some(rate) => Pace::Open(Schedule::start(rate).map_err(Error::Runtime)?),
         None => Pace::Closed,
     };
-    let traffic = Traffic::new(plan.mix, plan.attack_ids, plan.ordinary_ids);
+    let traffic = Traffic::new(plan.mix, plan.attack_ids, plan.legit_ids);
     let timeout = plan.timeout;
-    let job = Arc::new(Job { traffic, pace, template, host, address, timeout });
+    let context = Arc::new(WorkerContext { traffic, pace, template, headers, address, timeout });
     let start = Instant::now();
-    let mut crew = Crew::start(&job, plan.connections)?;
+    let mut workers = Workers::start(&context, plan.connections)?;
 
-    let bar = progress_bar(&job.traffic, plan.duration);
+    let bar = progress::bar(context.traffic.total(), plan.duration);
     let stopped_by = tokio::select! {
-        () = crew.finished() => None,
-        () = &mut interrupt => Some(Ended::Interrupt),
-        () = after(plan.duration) => Some(Ended::Duration),
-        () = show(&bar, &job.traffic) => None,
+        () = workers.finished() => None,
+        () = &mut interrupt => Some(EndReason::Interrupt),
+        () = after(plan.duration) => Some(EndReason::Duration),
+        () = progress::show(&bar, &context.traffic) => None,
     };
-    job.traffic.stop();
-    job.pace.end();
+    context.traffic.stop();
+    context.pace.end();
     match stopped_by {
         None => {}
         // What is under way has its full time, and Ctrl-C still ends the wait.
-        Some(Ended::Duration) => tokio::select! {
-            () = crew.finished() => {}
+        Some(EndReason::Duration) => tokio::select! {
+            () = workers.finished() => {}
             () = &mut interrupt => {}
         },
         Some(_) => {
-            let _late = tokio::time::timeout(GRACE, crew.finished()).await;
+            let _late = tokio::time::timeout(GRACE, workers.finished()).await;
         }
     }
     let elapsed = start.elapsed();
     bar.finish_and_clear();
 
-    let tally = crew.dismiss().await?;
-    let sent = tally.attack.sent + tally.ordinary.sent;
+    let statistics = workers.join().await?;
+    let sent = statistics.attack.sent + statistics.legit.sent;
     let ended = match stopped_by {
         Some(ended) => ended,
-        None if sent < job.traffic.total() => Ended::GaveUp,
-        None => Ended::Finished,
+        None if sent < context.traffic.total() => EndReason::GaveUp,
+        None => EndReason::Finished,
     };
-    let mut warnings = Vec::new();
-    let change = match guard {
-        None => None,
-        Some((reader, before)) => match reader.read().await {
-            Ok(after) => {
-                let change = before.change(&after, tally.attack.sent);
-                if change.is_none() {
-                    warnings.push("the guard's counters went backwards: it was restarted".into());
-                }
-                change
-            }
-            Err(error) => {
-                warnings
-                    .push(format!("no guard figures: {}", one_line(&Error::GuardStatus(error))));
-                None
-            }
+    let outcome = match guard {
+        None => GuardOutcome::NotRequested,
+        Some((reader, before)) => read_again(&reader, before, &statistics).await,
+    };
+    Ok(Report::new(settings, ended, elapsed, &statistics, outcome))
+}
+
+async fn read_again(
+    reader: &GuardReader,
+    before: GuardStatus,
+    statistics: &Statistics,
+) -> GuardOutcome {
+    match reader.read().await {
+        Ok(after) => match GuardChange::new(before, after, statistics) {
+            Some(change) => GuardOutcome::Changed(change),
+            None => GuardOutcome::Lost("they went backwards, as after a restart".to_owned()),
         },
-    };
-    Ok(Report::new(asked, ended, elapsed, &tally, change, warnings))
+        Err(error) => GuardOutcome::Lost(one_line(&Error::GuardStatus(error))),
+    }
 }
 
 /// The tasks that send, one a connection.
-struct Crew {
+struct Workers {
     tasks: JoinSet<()>,
-    tallies: Vec<Arc<Mutex<Tally>>>,
+    statistics: Vec<Arc<Mutex<Statistics>>>,
 }
 
-impl Crew {
-    fn start(job: &Arc<Job>, connections: usize) -> Result<Self, Error> {
-        let mut crew = Self { tasks: JoinSet::new(), tallies: Vec::with_capacity(connections) };
+impl Workers {
+    fn start(context: &Arc<WorkerContext>, connections: usize) -> Result<Self, Error> {
+        let mut workers =
+            Self { tasks: JoinSet::new(), statistics: Vec::with_capacity(connections) };
         for _ in 0..connections {
-            let tally = Arc::new(Mutex::new(new_tally()?));
-            crew.tallies.push(Arc::clone(&tally));
-            crew.tasks.spawn(worker::run(Arc::clone(job), tally));
+            let statistics = Arc::new(Mutex::new(new_statistics()?));
+            workers.statistics.push(Arc::clone(&statistics));
+            workers.tasks.spawn(worker::run(Arc::clone(context), statistics));
         }
-        Ok(crew)
+        Ok(workers)
     }
 
     /// Waits until all have finished; may be called again after being dropped.
@@ -125,22 +127,22 @@ impl Crew {
         while self.tasks.join_next().await.is_some() {}
     }
 
-    /// Stops whoever is left and adds up the counts.
-    async fn dismiss(mut self) -> Result<Tally, Error> {
+    /// Stops the tasks that are left and adds up their counts.
+    async fn join(mut self) -> Result<Statistics, Error> {
         self.tasks.shutdown().await;
-        let mut sum = new_tally()?;
-        for tally in &self.tallies {
-            sum.add(&locked(tally));
+        let mut sum = new_statistics()?;
+        for statistics in &self.statistics {
+            sum.add(&locked(statistics));
         }
         Ok(sum)
     }
 }
 
-fn new_tally() -> Result<Tally, Error> {
-    Tally::new().map_err(|error| Error::Runtime(io::Error::other(error)))
+fn new_statistics() -> Result<Statistics, Error> {
+    Statistics::new().map_err(|error| Error::Runtime(io::Error::other(error)))
 }
 
-/// Ends on Ctrl-C, or never if the system can't tell.
+/// Ends on Ctrl-C, or never if the system doesn't report it.
 async fn ctrl_c() {
     if tokio::signal::ctrl_c().await.is_err() {
         pending::<()>().await;
@@ -151,36 +153,5 @@ async fn after(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
         None => pending().await,
-    }
-}
-
-/// Draws on stderr, and only if that is a terminal.
-fn progress_bar(traffic: &Traffic, until: Option<Duration>) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let (length, form) = match until {
-        Some(until) => {
-            (None, format!("{{elapsed}} of {until:?}, {{human_pos}} requests, {{per_sec}}"))
-        }
-        None => (
-            Some(traffic.total()),
-            "{elapsed} {wide_bar} {human_pos}/{human_len} requests, {per_sec}, {eta} left"
-                .to_owned(),
-        ),
-    };
-    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
-    match ProgressStyle::with_template(&form) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
-/// Redraws for ever.
-async fn show(bar: &ProgressBar, traffic: &Traffic) {
-    let mut ticks = tokio::time::interval(REDRAW);
-    loop {
-        ticks.tick().await;
-        bar.set_position(traffic.handed_out());
     }
 }

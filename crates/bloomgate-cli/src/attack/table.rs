@@ -1,11 +1,12 @@
-//! The report as a person reads it.
+//! The report as text.
 
 use std::fmt::{self, Display, Formatter};
 
 use indicatif::HumanCount;
 
-use super::guard_status::GuardChange;
-use super::report::{Ended, Report, SideReport};
+use super::guard::change::GuardChange;
+use super::report::{EndReason, KindReport, Report};
+use super::units::{per_second, time};
 
 /// Displays a report as a table, with a line break at the end.
 #[derive(Debug)]
@@ -14,26 +15,30 @@ pub(crate) struct Table<'a>(pub(crate) &'a Report);
 impl Display for Table<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let report = self.0;
-        let asked = &report.asked;
-        writeln!(out, "{}", asked.url)?;
-        write!(out, "{} ids, seed {}", asked.profile, asked.seed)?;
-        write!(out, ", {} connections, ", asked.connections)?;
-        match asked.rate {
-            Some(rate) => writeln!(out, "open loop at {} requests/s", HumanCount(rate))?,
+        let settings = &report.settings;
+        writeln!(out, "{}", settings.url)?;
+        match (settings.ids.as_str(), settings.profile) {
+            ("uuid", _) => write!(out, "random UUIDs")?,
+            (_, Some(profile)) => write!(out, "{profile} integer ids")?,
+            (file, None) => write!(out, "ids of {file}")?,
+        }
+        write!(out, ", seed {}, {} connections, ", settings.seed, settings.connections)?;
+        match settings.rate {
+            Some(rate) => writeln!(out, "open loop at {}/s", HumanCount(rate))?,
             None => writeln!(out, "closed loop")?,
         }
-        let answered = report.attack.answered + report.ordinary.answered;
+        let answered = report.attack.answered + report.legit.answered;
         writeln!(
             out,
-            "\n{} requests answered in {:.2} s: {} requests/s{}\n",
+            "\n{} requests answered in {:.2} s: {}{}\n",
             HumanCount(answered),
             report.elapsed_seconds,
-            HumanCount(report.requests_per_second.round() as u64),
+            per_second(report.requests_per_second),
             match report.ended {
-                Ended::Finished => "",
-                Ended::Duration => " (ended by --duration)",
-                Ended::Interrupt => " (interrupted)",
-                Ended::GaveUp => " (gave up)",
+                EndReason::Finished => "",
+                EndReason::Duration => " (ended by --duration)",
+                EndReason::Interrupt => " (interrupted)",
+                EndReason::GaveUp => " (gave up)",
             }
         )?;
         writeln!(
@@ -41,9 +46,9 @@ impl Display for Table<'_> {
             "{:<9}{:>13}{:>10}{:>10}{:>10}{:>10}  statuses",
             "", "requests", "p50", "p99", "p99.9", "max"
         )?;
-        side(out, "attack", &report.attack)?;
-        if report.ordinary.requests > 0 {
-            side(out, "ordinary", &report.ordinary)?;
+        kind_row(out, "attack", &report.attack)?;
+        if report.legit.requests > 0 {
+            kind_row(out, "legit", &report.legit)?;
         }
         let errors = &report.errors;
         writeln!(
@@ -54,21 +59,25 @@ impl Display for Table<'_> {
             HumanCount(errors.timeouts),
             HumanCount(errors.unanswered),
         )?;
-        if let Some(change) = &report.guard {
-            guard(out, change)?;
+        match &report.guard {
+            Some(change) => guard(out, change)?,
+            None if settings.guard_url.is_none() => {
+                writeln!(out, "guard    not read; --guard-url counts refusals and loads")?;
+            }
+            None => {}
         }
-        if report.ordinary_non_2xx > 0 {
+        if report.legit_non_2xx > 0 {
             writeln!(
                 out,
-                "\nORDINARY NON-2XX: {} of {} ordinary requests.",
-                HumanCount(report.ordinary_non_2xx),
-                HumanCount(report.ordinary.answered),
+                "\nLEGIT NON-2XX: {} of {} legit requests.",
+                HumanCount(report.legit_non_2xx),
+                HumanCount(report.legit.answered),
             )?;
-            if report.ordinary_404 > 0 {
+            if report.legit_404 > 0 {
                 writeln!(
                     out,
                     "{} of them are 404: false refusals, if these ids exist.",
-                    HumanCount(report.ordinary_404)
+                    HumanCount(report.legit_404)
                 )?;
             }
         }
@@ -79,9 +88,9 @@ impl Display for Table<'_> {
     }
 }
 
-fn side(out: &mut Formatter<'_>, name: &str, side: &SideReport) -> fmt::Result {
-    write!(out, "{name:<9}{:>13}", HumanCount(side.requests).to_string())?;
-    match side.latency_us {
+fn kind_row(out: &mut Formatter<'_>, name: &str, kind: &KindReport) -> fmt::Result {
+    write!(out, "{name:<9}{:>13}", HumanCount(kind.requests).to_string())?;
+    match kind.latency_us {
         Some(latency) => {
             for micros in [latency.p50, latency.p99, latency.p999, latency.max] {
                 write!(out, "{:>10}", time(micros))?;
@@ -90,67 +99,52 @@ fn side(out: &mut Formatter<'_>, name: &str, side: &SideReport) -> fmt::Result {
         None => write!(out, "{:>10}{:>10}{:>10}{:>10}", "-", "-", "-", "-")?,
     }
     write!(out, " ")?;
-    for (status, count) in &side.statuses {
+    for (status, count) in &kind.statuses {
         write!(out, " {status}: {}", HumanCount(*count))?;
     }
     writeln!(out)
 }
 
 fn guard(out: &mut Formatter<'_>, change: &GuardChange) -> fmt::Result {
-    writeln!(
-        out,
-        "guard    {} absent loads, {:.3} per 1,000 attack requests",
-        HumanCount(change.absent_loads),
-        change.absent_loads_per_1000
-    )?;
-    writeln!(
-        out,
-        "         {} refusals, {:.3} per 1,000 attack requests",
-        HumanCount(change.refused),
-        change.refused_per_1000
-    )?;
-    let known = [
-        ("loads", change.loads),
+    let counts = [
+        (change.absent_loads, change.absent_loads_per_1000, "absent loads"),
+        (change.refused, change.refused_per_1000, "refusals"),
+    ];
+    for (index, (count, per_1000, name)) in counts.into_iter().enumerate() {
+        let heading = if index == 0 { "guard" } else { "" };
+        write!(out, "{heading:<8} {} {name}", HumanCount(count))?;
+        match per_1000 {
+            Some(per_1000) => writeln!(out, ", {per_1000:.3} per 1,000 attack requests")?,
+            None => writeln!(out)?,
+        }
+    }
+    let others = [
+        ("loads in all", change.loads),
+        ("answers by sentinels", change.null_hits),
         ("load errors", change.errors),
         ("shed", change.shed),
         ("load timeouts", change.timeouts),
     ];
-    let known: Vec<String> = known
-        .into_iter()
-        .filter_map(|(name, count)| Some(format!("{} {name}", HumanCount(count?))))
-        .collect();
-    if !known.is_empty() {
-        writeln!(out, "         {}", known.join(", "))?;
-    }
-    if change.enabled == Some(false) {
-        writeln!(out, "         the guard is switched off")?;
-    }
-    Ok(())
-}
-
-/// Microseconds with a unit that keeps the number short.
-fn time(micros: u64) -> String {
-    match micros {
-        0..1_000 => format!("{micros} µs"),
-        1_000..1_000_000 => format!("{:.2} ms", micros as f64 / 1e3),
-        _ => format!("{:.2} s", micros as f64 / 1e6),
-    }
+    let others = others.map(|(name, count)| format!("{} {name}", HumanCount(count)));
+    writeln!(out, "         {}", others.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attack::guard::change;
+    use crate::attack::guard::status::GuardCounts;
     use crate::attack::report::tests::sample;
 
     #[test]
-    fn refusals_of_ordinary_ids_stand_out() {
-        let table = Table(&sample(Ended::Interrupt)).to_string();
+    fn refusals_of_legit_ids_stand_out() {
+        let table = Table(&sample(EndReason::Interrupt)).to_string();
         for part in [
-            "random ids, seed 42, 2 connections, closed loop",
-            "1,659 requests answered in 0.50 s: 3,318 requests/s (interrupted)",
+            "random integer ids, seed 42, 2 connections, closed loop",
+            "1,659 requests answered in 0.50 s: 3,318/s (interrupted)",
             " 200: 2 404: 1,500\n",
             "errors   1 failed connects, 1 lost connections, 1 timeouts, 1 unanswered",
-            "ORDINARY NON-2XX: 7 of 157 ordinary requests.\n3 of them are 404: false refusals",
+            "LEGIT NON-2XX: 7 of 157 legit requests.\n3 of them are 404: false refusals",
             "warning: 2 attack requests were answered 2xx",
         ] {
             assert!(table.contains(part), "{part:?} is missing from\n{table}");
@@ -158,31 +152,46 @@ mod tests {
     }
 
     #[test]
-    fn the_guard_has_its_lines() {
-        let mut report = sample(Ended::Finished);
-        assert!(!Table(&report).to_string().contains("guard"));
-        report.guard = Some(GuardChange {
+    fn guard_counters_are_shown_with_rates() {
+        let mut report = sample(EndReason::Finished);
+        let without = Table(&report).to_string();
+        assert!(without.contains("guard    not read; --guard-url counts"), "{without}");
+        let counts = GuardCounts {
             absent_loads: 3,
-            absent_loads_per_1000: 2.0,
             refused: 1497,
-            refused_per_1000: 998.0,
-            loads: Some(150),
-            errors: None,
-            shed: Some(0),
-            timeouts: None,
-            enabled: Some(false),
-        });
+            loads: 150,
+            null_hits: 2,
+            ..GuardCounts::default()
+        };
+        report.guard = Some(change::tests::change(counts, 1500, 0));
         let table = Table(&report).to_string();
         assert!(table.contains("3 absent loads, 2.000 per 1,000 attack requests"), "{table}");
         assert!(table.contains("1,497 refusals, 998.000 per 1,000"), "{table}");
-        assert!(table.contains("150 loads, 0 shed\n"), "{table}");
-        assert!(table.contains("switched off"), "{table}");
+        let others =
+            "150 loads in all, 2 answers by sentinels, 0 load errors, 0 shed, 0 load timeouts\n";
+        assert!(table.contains(others), "{table}");
     }
 
     #[test]
-    fn times_have_units() {
-        assert_eq!(time(999), "999 µs");
-        assert_eq!(time(1_000), "1.00 ms");
-        assert_eq!(time(2_500_000), "2.50 s");
+    fn a_guard_that_saw_no_attack_request_has_no_rate() {
+        let mut report = sample(EndReason::Finished);
+        report.guard = Some(change::tests::change(GuardCounts::default(), 1500, 0));
+        let table = Table(&report).to_string();
+        assert!(table.contains("guard    0 absent loads\n"), "{table}");
+        assert!(!table.contains("per 1,000"), "{table}");
+    }
+
+    #[test]
+    fn the_kind_of_ids_is_named() {
+        for (ids, profile, says) in [
+            ("int", Some("sequential"), "sequential integer ids, seed 42"),
+            ("uuid", None, "random UUIDs, seed 42"),
+            ("ids.txt", None, "ids of ids.txt, seed 42"),
+        ] {
+            let mut report = sample(EndReason::Finished);
+            (report.settings.ids, report.settings.profile) = (ids.to_owned(), profile);
+            let table = Table(&report).to_string();
+            assert!(table.contains(says), "{table}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! One connection's part of the traffic: send, wait, count, until nothing is left.
+//! The task of one connection: it sends, waits and counts until the traffic ends.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Empty;
+use hyper::HeaderMap;
 use hyper::Request;
-use hyper::header::{HOST, HeaderValue};
 
-use super::link::{Asked, Link, Outcome};
+use super::http::connection::{EmptyRequest, HttpConnection, Outcome};
+use super::http::template::Template;
+use super::ids::id::Id;
 use super::pacing::Pace;
-use super::tally::{Tally, locked};
-use super::target::Template;
-use super::traffic::{Next, Traffic};
+use super::statistics::{Statistics, locked};
+use super::traffic::{PlannedRequest, Traffic};
 
 /// Wait after the first failure to connect; doubled with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -24,64 +25,64 @@ const MAX_FAILURES: u32 = 12;
 
 /// What all connections share.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct WorkerContext {
     pub(crate) traffic: Traffic,
     pub(crate) pace: Pace,
     pub(crate) template: Template,
-    pub(crate) host: HeaderValue,
+    pub(crate) headers: HeaderMap,
     pub(crate) address: SocketAddr,
     pub(crate) timeout: Duration,
 }
 
-impl Job {
-    fn request(&self, id: u64) -> Result<Box<Asked>, hyper::http::Error> {
+impl WorkerContext {
+    fn request(&self, id: &Id) -> Result<Box<EmptyRequest>, hyper::http::Error> {
         let uri = self.template.fill(id)?;
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = uri;
-        request.headers_mut().insert(HOST, self.host.clone());
+        *request.headers_mut() = self.headers.clone();
         Ok(Box::new(request))
     }
 }
 
 /// Works until the traffic is over or the server can't be reached any more.
 ///
-/// The tally is kept outside the task, so that it survives when the task is stopped.
-pub(crate) async fn run(job: Arc<Job>, tally: Arc<Mutex<Tally>>) {
-    let mut worker = Worker { job, tally, link: None, failures: 0 };
-    // Connect first, then take a request: a connection that can't be had takes none with it.
-    while worker.connected().await && worker.job.pace.due().await {
-        let Some(next) = worker.job.traffic.next() else {
+/// The statistics are kept outside the task, so that it survives when the task is stopped.
+pub(crate) async fn run(context: Arc<WorkerContext>, statistics: Arc<Mutex<Statistics>>) {
+    let mut worker = Worker { context, statistics, connection: None, failures: 0 };
+    // Connect first, then take a request: a connection that fails to open loses no request.
+    while worker.connected().await && worker.context.pace.due().await {
+        let Some(next) = worker.context.traffic.next() else {
             break;
         };
-        if next.index + 1 == worker.job.traffic.total() {
-            worker.job.pace.end();
+        if next.index + 1 == worker.context.traffic.total() {
+            worker.context.pace.end();
         }
         worker.send(next).await;
     }
 }
 
 struct Worker {
-    job: Arc<Job>,
-    tally: Arc<Mutex<Tally>>,
-    link: Option<Link>,
+    context: Arc<WorkerContext>,
+    statistics: Arc<Mutex<Statistics>>,
+    connection: Option<HttpConnection>,
     /// Failures in a row, since the last answer.
     failures: u32,
 }
 
 impl Worker {
-    /// Sees to an open connection; `false` when there is no point in one.
+    /// Opens a connection unless there is one; `false` when the run is over or the server unreachable.
     async fn connected(&mut self) -> bool {
-        while self.link.as_ref().is_none_or(Link::is_closed) {
-            self.link = None;
-            if self.job.traffic.is_over() || !self.reconnect().await {
+        while self.connection.as_ref().is_none_or(HttpConnection::is_closed) {
+            self.connection = None;
+            if self.context.traffic.is_over() || !self.reconnect().await {
                 return false;
             }
         }
         true
     }
 
-    /// One attempt to connect, after the wait that the failures so far ask for; `false` when there
-    /// have been too many.
+    /// Tries to connect once, after a wait that grows with the failures in a row; `false` when there
+    /// were too many.
     async fn reconnect(&mut self) -> bool {
         if self.failures >= MAX_FAILURES {
             return false;
@@ -89,62 +90,62 @@ impl Worker {
         if let Some(wait) = wait_after(self.failures) {
             tokio::time::sleep(wait).await;
         }
-        match Link::open(self.job.address, self.job.timeout).await {
-            Ok(link) => {
-                self.link = Some(link);
-                locked(&self.tally).connects += 1;
+        match HttpConnection::open(self.context.address, self.context.timeout).await {
+            Ok(connection) => {
+                self.connection = Some(connection);
+                locked(&self.statistics).connects += 1;
             }
             Err(_) => {
                 self.failures += 1;
-                locked(&self.tally).connect_failures += 1;
+                locked(&self.statistics).connect_failures += 1;
             }
         }
         true
     }
 
     /// Sends one request, on another connection if the server closed this one before.
-    async fn send(&mut self, next: Next) {
-        let Ok(mut request) = self.job.request(next.id) else {
-            // The form was checked with an id in place, so every id fits.
-            debug_assert!(false, "the path of id {} can't be sent", next.id);
+    async fn send(&mut self, next: PlannedRequest) {
+        let Ok(mut request) = self.context.request(&next.id) else {
+            // The template was checked with an id in place, so every id fits.
+            debug_assert!(false, "the path of id {:?} can't be sent", next.id);
             return;
         };
         loop {
-            let Some(link) = self.link.as_mut() else {
+            let Some(connection) = self.connection.as_mut() else {
                 if self.reconnect().await {
                     continue;
                 }
                 return;
             };
             let now = Instant::now();
-            let counts_from = self.job.pace.counts_from(next.index, now);
-            locked(&self.tally).side(next.kind).sent += 1;
-            let outcome = link.exchange(request, now).await;
-            let served = link.served();
-            let mut tally = locked(&self.tally);
-            let side = tally.side(next.kind);
+            let latency_start = self.context.pace.latency_start(next.index, now);
+            locked(&self.statistics).of(next.kind).sent += 1;
+            let outcome = connection.exchange(request, now).await;
+            let answers = connection.answers();
+            let mut statistics = locked(&self.statistics);
+            let kind = statistics.of(next.kind);
             match outcome {
                 Outcome::Answered(status) => {
-                    side.answered(status, counts_from.elapsed());
+                    kind.answered(status, latency_start.elapsed());
                     self.failures = 0;
                     return;
                 }
                 Outcome::Unsent(back) => {
-                    side.sent -= 1;
-                    // A server may close an idle connection; one that never answers on it fails.
-                    self.failures += u32::from(served == 0);
-                    self.link = None;
+                    kind.sent -= 1;
+                    // Closing an idle connection is normal; closing one without any answer is a failure.
+                    self.failures += u32::from(answers == 0);
+                    self.connection = None;
                     request = back;
                 }
                 Outcome::Broken => {
-                    side.broken += 1;
+                    kind.broken += 1;
                     self.failures += 1;
-                    self.link = None;
+                    self.connection = None;
                     return;
                 }
                 Outcome::TimedOut => {
-                    side.timeouts += 1;
-                    self.link = None;
+                    kind.timeouts += 1;
+                    self.connection = None;
                     return;
                 }
             }
@@ -152,7 +153,7 @@ impl Worker {
     }
 }
 
-/// How long to wait before connecting again after so many failures in a row.
+/// The wait before connecting again after a number of failures in a row.
 fn wait_after(failures: u32) -> Option<Duration> {
     let doublings = failures.checked_sub(1)?;
     Some(FIRST_WAIT.saturating_mul(1 << doublings.min(10)).min(MAX_WAIT))

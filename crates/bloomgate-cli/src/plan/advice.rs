@@ -1,18 +1,18 @@
-//! What the figures suggest.
+//! Advice on which kind of set to use.
 
 use bloomgate_filter::{BloomParams, FalsePositiveRate};
 use indicatif::BinaryBytes;
 
 use super::families::Families;
 
-/// Up to here an exact set is small enough not to think about.
+/// Below this number of keys an exact set is small enough for every service.
 const FEW_KEYS: u64 = 10_000;
-/// A rate that serves well unless false positives are very dear.
+/// A rate that is low enough unless false positives are very expensive.
 const USUAL_RATE: f64 = 0.001;
-/// From this factor on the size of a filter is worth a sentence.
+/// A filter that is larger by at least this factor gets a sentence.
 const NOTABLE: f64 = 1.25;
 
-/// Sentences, the most helpful first.
+/// Sentences, the most useful first.
 pub(super) fn advice(items: u64, rate: FalsePositiveRate, families: &Families) -> Vec<String> {
     if items == 0 {
         return vec![
@@ -26,7 +26,7 @@ pub(super) fn advice(items: u64, rate: FalsePositiveRate, families: &Families) -
 }
 
 fn few_keys(items: u64, families: &Families) -> Option<String> {
-    let exact = families.exact.figures().filter(|_| items < FEW_KEYS)?;
+    let exact = families.exact.sizing().filter(|_| items < FEW_KEYS)?;
     let size = BinaryBytes(exact.bytes);
     Some(format!(
         "Fewer than 10,000 keys: use exact. It has no false positives and takes about {size}."
@@ -34,8 +34,8 @@ fn few_keys(items: u64, families: &Families) -> Option<String> {
 }
 
 fn dense_integers(families: &Families) -> Option<String> {
-    let bitmap = families.bitmap.figures()?;
-    let bloom = families.bloom.figures();
+    let bitmap = families.bitmap.sizing()?;
+    let bloom = families.bloom.sizing();
     let factor = bloom.map_or(0.0, |bloom| bloom.bytes as f64 / bitmap.bytes as f64);
     let size = if factor >= NOTABLE {
         format!("is {factor:.1} times smaller than bloom")
@@ -48,12 +48,12 @@ fn dense_integers(families: &Families) -> Option<String> {
     ))
 }
 
-/// The blocked filter pays for a tiny rate with far more memory than the classic one.
+/// The blocked filter needs far more memory than the classic one for a tiny rate.
 fn tiny_rate(items: u64, rate: FalsePositiveRate, families: &Families) -> Option<String> {
     if rate.get() >= USUAL_RATE {
         return None;
     }
-    let (bloom, classic) = (families.bloom.figures()?, families.classic.figures()?);
+    let (bloom, classic) = (families.bloom.sizing()?, families.classic.sizing()?);
     let usual = BloomParams::new(items, FalsePositiveRate::new(USUAL_RATE).ok()?).ok()?;
     let factor = bloom.bytes as f64 / classic.bytes as f64;
     if factor < NOTABLE || bloom.bytes as f64 / (usual.bytes() as f64) < NOTABLE {
@@ -78,15 +78,15 @@ mod tests {
     }
 
     #[test]
-    fn few_keys_want_an_exact_set() {
+    fn an_exact_set_is_advised_for_few_keys() {
         assert!(advice_for(9_999, 0.01).contains("use exact"));
         assert!(!advice_for(10_000, 0.01).contains("use exact"));
     }
 
     #[test]
-    fn dense_integers_want_a_bitmap_and_hear_how_much_smaller_it_is() {
+    fn a_bitmap_is_advised_for_dense_integers_with_its_size() {
         assert!(advice_for(1_000_000, 0.01).contains("9.6 times smaller than bloom"));
-        // So few ids take more than the filter.
+        // A bitmap of this few ids is larger than the filter.
         let few = advice_for(1_000, 0.01);
         assert!(few.contains("use bitmap") && few.contains("takes 2.12 KiB"), "{few}");
         // The filters can't be planned.
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tiny_rate_is_told_what_it_costs_and_a_usual_one_is_not() {
+    fn the_cost_of_a_tiny_rate_is_named() {
         let tiny = advice_for(1_000_000, 1e-6);
         assert!(tiny.contains("1.8 times the size of classic"), "{tiny}");
         for (items, rate) in [(1_000_000, 0.001), (1_000_000, 0.1), (1, 1e-9)] {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn no_items_are_asked_for_a_number() {
+    fn zero_items_give_the_advice_to_set_items() {
         assert!(advice_for(0, 0.01).contains("give --items"));
     }
 }

@@ -1,4 +1,4 @@
-//! The figures of each kind of set.
+//! The planned size of each kind of set.
 
 use bloomgate_filter::{Bitmap, BloomParams, ClassicParams, Error, ExactSet, FalsePositiveRate};
 use serde::Serialize;
@@ -18,17 +18,17 @@ pub(super) struct Families {
     pub(super) exact: Outcome,
 }
 
-/// What came of planning one kind of set.
+/// The plan of one kind of set, or why there is none.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Outcome {
-    Planned(Figures),
+    Planned(Sizing),
     Refused { error: String },
 }
 
-/// The figures of one kind of set.
+/// The size of one kind of set.
 #[derive(Debug, Serialize)]
-pub(super) struct Figures {
+pub(super) struct Sizing {
     pub(super) bits: u64,
     pub(super) hashes: u32,
     pub(super) bytes: u64,
@@ -67,7 +67,7 @@ impl Families {
         ]
     }
 
-    /// The reasons, if nothing could be planned.
+    /// The reasons of all kinds, if none could be planned.
     pub(super) fn all_refused(&self) -> Option<Vec<(&'static str, &str)>> {
         self.named()
             .into_iter()
@@ -80,19 +80,19 @@ impl Families {
 }
 
 impl Outcome {
-    /// The figures, if it could be planned.
-    pub(super) fn figures(&self) -> Option<&Figures> {
+    /// The size, if the set could be planned.
+    pub(super) fn sizing(&self) -> Option<&Sizing> {
         match self {
-            Self::Planned(figures) => Some(figures),
+            Self::Planned(sizing) => Some(sizing),
             Self::Refused { .. } => None,
         }
     }
 }
 
-impl From<Result<Figures, Error>> for Outcome {
-    fn from(result: Result<Figures, Error>) -> Self {
+impl From<Result<Sizing, Error>> for Outcome {
+    fn from(result: Result<Sizing, Error>) -> Self {
         match result {
-            Ok(figures) => Self::Planned(figures),
+            Ok(sizing) => Self::Planned(sizing),
             Err(error) => Self::Refused { error: error.to_string() },
         }
     }
@@ -107,8 +107,8 @@ impl Rates {
     }
 }
 
-fn classic(plan: &ClassicParams) -> Figures {
-    Figures {
+fn classic(plan: &ClassicParams) -> Sizing {
+    Sizing {
         bits: plan.bits(),
         hashes: plan.hashes(),
         bytes: plan.bytes(),
@@ -117,8 +117,8 @@ fn classic(plan: &ClassicParams) -> Figures {
     }
 }
 
-fn bloom(plan: &BloomParams) -> Figures {
-    Figures {
+fn bloom(plan: &BloomParams) -> Sizing {
+    Sizing {
         bits: plan.bits(),
         hashes: plan.hashes(),
         bytes: plan.bytes(),
@@ -127,7 +127,7 @@ fn bloom(plan: &BloomParams) -> Figures {
     }
 }
 
-/// The figures of a set without false positives, unless no process can hold it.
+/// The size of a set without false positives, unless no process can hold it.
 fn without_false_positives(items: u64, bytes: u128) -> Outcome {
     if bytes > MAX_BYTES {
         return Outcome::Refused {
@@ -138,7 +138,7 @@ fn without_false_positives(items: u64, bytes: u128) -> Outcome {
         };
     }
     let bits = bytes as u64 * 8;
-    Outcome::Planned(Figures {
+    Outcome::Planned(Sizing {
         bits,
         hashes: 0,
         bytes: bytes as u64,
@@ -156,26 +156,26 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_kinds_take_what_the_sets_themselves_plan_and_have_no_false_positives() {
+    fn exact_kinds_have_the_size_of_their_sets_and_no_false_positives() {
         for items in [0, 1, 7_168, 65_537, 1_000_000, 1 << 40] {
             let families = families(items, 0.01);
             for (outcome, bytes) in [
                 (&families.bitmap, Bitmap::planned_bytes(items)),
                 (&families.exact, ExactSet::planned_bytes(items, 8)),
             ] {
-                let figures = outcome.figures().unwrap();
-                assert_eq!(u128::from(figures.bytes), bytes);
-                assert_eq!((figures.bits, figures.hashes), (figures.bytes * 8, 0));
-                assert_eq!((figures.rates.once, figures.rates.thrice), (0.0, 0.0));
+                let sizing = outcome.sizing().unwrap();
+                assert_eq!(u128::from(sizing.bytes), bytes);
+                assert_eq!((sizing.bits, sizing.hashes), (sizing.bytes * 8, 0));
+                assert_eq!((sizing.rates.once, sizing.rates.thrice), (0.0, 0.0));
             }
         }
-        assert!(families(1_000_000, 0.01).bitmap.figures().unwrap().bits_per_item < 1.2);
+        assert!(families(1_000_000, 0.01).bitmap.sizing().unwrap().bits_per_item < 1.2);
     }
 
     #[test]
-    fn families_that_can_be_planned_are_planned_though_others_can_not() {
+    fn one_kind_is_planned_even_if_others_can_not_be() {
         let wide = families(1 << 59, 0.01);
-        assert!(wide.bitmap.figures().is_some() && wide.all_refused().is_none());
+        assert!(wide.bitmap.sizing().is_some() && wide.all_refused().is_none());
         for outcome in [&wide.classic, &wide.bloom, &wide.exact] {
             let Outcome::Refused { error } = outcome else { panic!("{outcome:?}") };
             assert!(error.contains("items") && error.contains("fewer items"), "{error}");
@@ -184,11 +184,11 @@ mod tests {
     }
 
     #[test]
-    fn case_01_no_items_have_finite_figures() {
+    fn case_01_zero_items_have_finite_sizes() {
         for (name, outcome) in families(0, 0.01).named() {
-            let figures = outcome.figures().unwrap();
-            assert!(figures.bits_per_item.is_finite(), "{name}");
-            assert_eq!(figures.rates.thrice, 0.0, "{name}");
+            let sizing = outcome.sizing().unwrap();
+            assert!(sizing.bits_per_item.is_finite(), "{name}");
+            assert_eq!(sizing.rates.thrice, 0.0, "{name}");
         }
     }
 }

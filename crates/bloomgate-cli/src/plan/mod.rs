@@ -1,7 +1,7 @@
-//! `bloomgate plan`: how large each kind of set would be, before anything is built.
+//! `bloomgate plan`: the size of each kind of set, before anything is built.
 //!
-//! In order: [`args`] (flags), [`families`] (the figures of each kind of set), [`advice`] (what
-//! they suggest), [`table`] (how a person reads them).
+//! In order: [`args`] (flags), [`families`] (size and rates of each kind of set), [`advice`]
+//! (sentences for the user), [`table`] (the report as text).
 
 mod advice;
 mod args;
@@ -17,7 +17,7 @@ use families::Families;
 
 use crate::output;
 
-/// All that is printed; serialised, it is the object of `--json`.
+/// The report; serialised, it is the object that `--json` prints.
 #[derive(Debug, Serialize)]
 struct Report {
     items: u64,
@@ -26,7 +26,7 @@ struct Report {
     advice: Vec<String>,
 }
 
-/// Runs the subcommand and prints its report on stdout, or why there is none on stderr.
+/// Runs the subcommand and prints its report on stdout, or an error on stderr.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let families = Families::new(args.items, args.rate);
     if let Some(refusals) = families.all_refused() {

@@ -1,4 +1,4 @@
-//! The report as a person reads it.
+//! The report as text.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,7 +6,7 @@ use bloomgate_filter::Bitmap;
 use indicatif::{BinaryBytes, HumanCount};
 
 use super::Report;
-use super::families::{Figures, Outcome};
+use super::families::{Outcome, Sizing};
 
 const HEAD: [&str; 8] =
     ["family", "bits", "hashes", "memory", "bits/item", "rate at 1x", "2x", "3x"];
@@ -23,7 +23,7 @@ impl Display for Table<'_> {
 
         let mut rows = vec![HEAD.map(str::to_owned)];
         for (name, outcome) in families.named() {
-            rows.extend(outcome.figures().map(|figures| row(name, figures)));
+            rows.extend(outcome.sizing().map(|sizing| row(name, sizing)));
         }
         let widths: [usize; HEAD.len()] = std::array::from_fn(|column| {
             rows.iter().map(|row| row[column].len()).max().unwrap_or(0)
@@ -42,7 +42,7 @@ impl Display for Table<'_> {
         }
 
         writeln!(out, "\nrates    with 1, 2 and 3 times the planned items in")?;
-        if families.bitmap.figures().is_some() {
+        if families.bitmap.sizing().is_some() {
             let million = BinaryBytes(Bitmap::planned_bytes(1_000_000) as u64);
             writeln!(out, "bitmap   of dense integer ids, a million of which take {million};")?;
             writeln!(
@@ -50,7 +50,7 @@ impl Display for Table<'_> {
                 "         of one id in 100 a million take 1.9 MiB, of one in 65,536 9.5 MiB"
             )?;
         }
-        if families.exact.figures().is_some() {
+        if families.exact.sizing().is_some() {
             writeln!(out, "exact    of keys of 8 bytes")?;
         }
         for sentence in advice {
@@ -60,20 +60,20 @@ impl Display for Table<'_> {
     }
 }
 
-fn row(name: &str, figures: &Figures) -> [String; HEAD.len()] {
+fn row(name: &str, sizing: &Sizing) -> [String; HEAD.len()] {
     [
         name.to_owned(),
-        HumanCount(figures.bits).to_string(),
-        figures.hashes.to_string(),
-        BinaryBytes(figures.bytes).to_string(),
-        format!("{:.2}", figures.bits_per_item),
-        short(figures.rates.once),
-        short(figures.rates.twice),
-        short(figures.rates.thrice),
+        HumanCount(sizing.bits).to_string(),
+        sizing.hashes.to_string(),
+        BinaryBytes(sizing.bytes).to_string(),
+        format!("{:.2}", sizing.bits_per_item),
+        short(sizing.rates.once),
+        short(sizing.rates.twice),
+        short(sizing.rates.thrice),
     ]
 }
 
-/// A rate with three digits that count.
+/// A rate with three significant digits.
 fn short(rate: f64) -> String {
     let scientific = format!("{rate:.2e}");
     // The exponent after rounding: 0.00999999 is shown as 0.0100.
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_short() {
+    fn rates_have_three_significant_digits() {
         for (rate, text) in [
             (0.0, "0"),
             (1e-9, "1.00e-9"),

@@ -1,4 +1,4 @@
-//! A small HTTP server that remembers what it was asked.
+//! A small HTTP server that records its requests.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
@@ -32,8 +32,10 @@ pub(crate) type Decide = dyn Fn(&str, usize) -> Reply + Send + Sync;
 /// A running server; it lives as long as the test's process.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    seen: Arc<Mutex<Vec<String>>>,
+    seen: Log,
 }
+
+type Log = Arc<Mutex<Vec<(String, HeaderMap)>>>;
 
 impl Server {
     /// Starts on a free port of 127.0.0.1, on a thread of its own.
@@ -55,10 +57,15 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// All paths asked for so far, except the guard's.
+    /// The paths of all requests so far, except the guard's.
     pub(crate) fn paths(&self) -> Vec<String> {
-        let seen = self.seen.lock().expect("the log");
-        seen.iter().filter(|path| !path.starts_with("/guard")).cloned().collect()
+        let paths = self.requests().into_iter().map(|(path, _)| path);
+        paths.filter(|path| !path.starts_with("/guard")).collect()
+    }
+
+    /// Path and headers of all requests so far.
+    pub(crate) fn requests(&self) -> Vec<(String, HeaderMap)> {
+        self.seen.lock().expect("the log").clone()
     }
 
     /// The ids at the end of those paths.
@@ -68,11 +75,7 @@ impl Server {
     }
 }
 
-async fn accept(
-    listener: std::net::TcpListener,
-    log: Arc<Mutex<Vec<String>>>,
-    decide: Arc<Decide>,
-) {
+async fn accept(listener: std::net::TcpListener, log: Log, decide: Arc<Decide>) {
     let listener = TcpListener::from_std(listener).expect("a listener");
     loop {
         let (stream, _) = listener.accept().await.expect("a connection");
@@ -87,13 +90,13 @@ async fn accept(
 
 async fn answer(
     request: Request<hyper::body::Incoming>,
-    log: &Mutex<Vec<String>>,
+    log: &Mutex<Vec<(String, HeaderMap)>>,
     decide: &Decide,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().to_string();
     let before = {
         let mut log = log.lock().expect("the log");
-        log.push(path.clone());
+        log.push((path.clone(), request.headers().clone()));
         log.len() - 1
     };
     let (status, body, last) = match decide(&path, before) {

@@ -1,4 +1,4 @@
-//! What happened to the requests of one connection, and of all together.
+//! The statistics of a connection's requests, and their sum.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Requests of one kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Side {
+pub(crate) struct KindStatistics {
     /// Requests sent.
     pub(crate) sent: u64,
     /// Requests whose connection broke before the answer was complete.
@@ -34,7 +34,7 @@ pub(crate) struct Latency {
     pub(crate) max: u64,
 }
 
-impl Side {
+impl KindStatistics {
     fn new() -> Result<Self, hdrhistogram::CreationError> {
         Ok(Self {
             sent: 0,
@@ -84,14 +84,14 @@ impl Side {
         })
     }
 
-    fn add(&mut self, other: &Side) {
+    fn add(&mut self, other: &KindStatistics) {
         self.sent += other.sent;
         self.broken += other.broken;
         self.timeouts += other.timeouts;
         for (status, count) in &other.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
-        // Histograms that grow by themselves can hold whatever another one holds.
+        // An auto-resizing histogram can hold every value of another one.
         let added = self.latency.add(&other.latency);
         debug_assert!(added.is_ok(), "{added:?}");
     }
@@ -99,41 +99,46 @@ impl Side {
 
 /// Requests of both kinds, and the connections.
 #[derive(Clone, Debug)]
-pub(crate) struct Tally {
-    pub(crate) attack: Side,
-    pub(crate) ordinary: Side,
+pub(crate) struct Statistics {
+    pub(crate) attack: KindStatistics,
+    pub(crate) legit: KindStatistics,
     /// Connections opened.
     pub(crate) connects: u64,
     /// Attempts to connect that failed.
     pub(crate) connect_failures: u64,
 }
 
-impl Tally {
+impl Statistics {
     /// Nothing counted yet. Fails only if there is no memory for the histograms.
     pub(crate) fn new() -> Result<Self, hdrhistogram::CreationError> {
-        Ok(Self { attack: Side::new()?, ordinary: Side::new()?, connects: 0, connect_failures: 0 })
+        Ok(Self {
+            attack: KindStatistics::new()?,
+            legit: KindStatistics::new()?,
+            connects: 0,
+            connect_failures: 0,
+        })
     }
 
-    /// The side of one kind.
-    pub(crate) fn side(&mut self, kind: Kind) -> &mut Side {
+    /// The statistics of one kind.
+    pub(crate) fn of(&mut self, kind: Kind) -> &mut KindStatistics {
         match kind {
             Kind::Attack => &mut self.attack,
-            Kind::Ordinary => &mut self.ordinary,
+            Kind::Legit => &mut self.legit,
         }
     }
 
     /// Adds another connection's counts.
-    pub(crate) fn add(&mut self, other: &Tally) {
+    pub(crate) fn add(&mut self, other: &Statistics) {
         self.attack.add(&other.attack);
-        self.ordinary.add(&other.ordinary);
+        self.legit.add(&other.legit);
         self.connects += other.connects;
         self.connect_failures += other.connect_failures;
     }
 }
 
-/// Locks a tally. Counts are whole after every step, so that a panic elsewhere spoils none.
-pub(crate) fn locked(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
-    tally.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks statistics. They are consistent after every step, so that a poisoned lock is harmless.
+pub(crate) fn locked(statistics: &Mutex<Statistics>) -> MutexGuard<'_, Statistics> {
+    statistics.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -141,17 +146,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sides_add_up() {
-        let mut all = Tally::new().unwrap();
+    fn statistics_of_connections_add_up() {
+        let mut all = Statistics::new().unwrap();
         for latency in [100, 200, 300] {
-            let mut one = Tally::new().unwrap();
+            let mut one = Statistics::new().unwrap();
             one.connects = 1;
-            let side = one.side(Kind::Attack);
-            side.sent = 5;
-            side.broken = 1;
-            side.timeouts = 1;
-            side.answered(404, Duration::from_micros(latency));
-            side.answered(200, Duration::from_micros(latency));
+            let kind = one.of(Kind::Attack);
+            kind.sent = 5;
+            kind.broken = 1;
+            kind.timeouts = 1;
+            kind.answered(404, Duration::from_micros(latency));
+            kind.answered(200, Duration::from_micros(latency));
             all.add(&one);
         }
         assert_eq!((all.attack.sent, all.attack.answers(), all.connects), (15, 6, 3));
@@ -161,14 +166,14 @@ mod tests {
             all.attack.latency().map(|latency| (latency.p50, latency.max)),
             Some((200, 300))
         );
-        assert_eq!((all.ordinary.sent, all.ordinary.latency()), (0, None));
+        assert_eq!((all.legit.sent, all.legit.latency()), (0, None));
     }
 
     #[test]
     fn quantiles_hold_to_three_digits_far_out() {
-        let mut side = Side::new().unwrap();
-        (1..=10_000).for_each(|millis| side.answered(200, Duration::from_millis(millis)));
-        let latency = side.latency().unwrap();
+        let mut kind = KindStatistics::new().unwrap();
+        (1..=10_000).for_each(|millis| kind.answered(200, Duration::from_millis(millis)));
+        let latency = kind.latency().unwrap();
         for (value, exact) in
             [(latency.p50, 5_000_000), (latency.p99, 9_900_000), (latency.p999, 9_990_000)]
         {

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 /// A request without a body.
-pub(crate) type Asked = Request<Empty<Bytes>>;
+pub(crate) type EmptyRequest = Request<Empty<Bytes>>;
 
 /// How a request ended.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) enum Outcome {
     /// Answered in full, with this status.
     Answered(u16),
     /// The server closed the connection before the request was sent; it may be sent on another.
-    Unsent(Box<Asked>),
+    Unsent(Box<EmptyRequest>),
     /// The connection broke after the request was sent.
     Broken,
     /// No full answer in time.
@@ -37,18 +37,18 @@ pub(crate) enum Outcome {
 /// The connection is driven by the task that waits for the answer. hyper's usual way, a task for
 /// the connection and another for its user, costs two more wake-ups a request.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct HttpConnection {
     sender: SendRequest<Empty<Bytes>>,
-    /// Dropped as soon as it ends: only then does the sender hear that nobody listens.
+    /// Dropped as soon as it ends: only then does the sender report that it is closed.
     connection: Option<Connection<TokioIo<TcpStream>, Empty<Bytes>>>,
     timeout: Duration,
     /// Set at or before the current deadline, and moved only when it fires: setting a timer for
     /// each request would cost more than the request line.
     timer: Pin<Box<Sleep>>,
-    served: u64,
+    answers: u64,
 }
 
-impl Link {
+impl HttpConnection {
     /// Connects, waiting at most `timeout`, which then also holds for each answer.
     pub(crate) async fn open(address: SocketAddr, timeout: Duration) -> io::Result<Self> {
         let stream = tokio::time::timeout(timeout, TcpStream::connect(address)).await??;
@@ -56,7 +56,7 @@ impl Link {
         let (sender, connection) =
             handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         let timer = Box::pin(tokio::time::sleep(timeout));
-        Ok(Self { sender, connection: Some(connection), timeout, timer, served: 0 })
+        Ok(Self { sender, connection: Some(connection), timeout, timer, answers: 0 })
     }
 
     /// Whether the server has closed the connection, as far as is known.
@@ -65,26 +65,30 @@ impl Link {
     }
 
     /// Answers received.
-    pub(crate) fn served(&self) -> u64 {
-        self.served
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers
     }
 
-    /// Sends one request, reads the answer and throws it away.
+    /// Sends one request, reads the answer to its end and discards it.
     ///
     /// After any outcome but `Answered` the connection can't be used again.
-    pub(crate) async fn exchange(&mut self, request: Box<Asked>, now: Instant) -> Outcome {
+    pub(crate) async fn exchange(&mut self, request: Box<EmptyRequest>, now: Instant) -> Outcome {
         let outcome = self.drive(now, |sender| fetch(sender, request)).await;
         if let Outcome::Answered(_) = outcome {
-            self.served += 1;
+            self.answers += 1;
         }
         outcome
     }
 
     /// Sends one request and returns status and body; for documents, not for load.
-    pub(crate) async fn read(&mut self, request: Asked, most: usize) -> io::Result<(u16, Bytes)> {
+    pub(crate) async fn read(
+        &mut self,
+        request: EmptyRequest,
+        max_bytes: usize,
+    ) -> io::Result<(u16, Bytes)> {
         let mut document = Err(io::ErrorKind::TimedOut.into());
         self.drive(Instant::now(), async |sender| {
-            document = download(sender, request, most).await;
+            document = download(sender, request, max_bytes).await;
             Outcome::Broken
         })
         .await;
@@ -95,15 +99,15 @@ impl Link {
     async fn drive<'a, F: Future<Output = Outcome>>(
         &'a mut self,
         now: Instant,
-        job: impl FnOnce(&'a mut SendRequest<Empty<Bytes>>) -> F,
+        operation: impl FnOnce(&'a mut SendRequest<Empty<Bytes>>) -> F,
     ) -> Outcome {
         let Self { sender, connection, timeout, timer, .. } = self;
         let deadline = now + *timeout;
-        let mut job = pin!(job(sender));
+        let mut operation = pin!(operation(sender));
         poll_fn(|context| {
-            // Twice, since what the connection has just read usually completes the job.
+            // Twice, since what the connection has just read usually completes the operation.
             for _ in 0..2 {
-                if let Poll::Ready(outcome) = job.as_mut().poll(context) {
+                if let Poll::Ready(outcome) = operation.as_mut().poll(context) {
                     return Poll::Ready(outcome);
                 }
                 let open = connection.as_mut();
@@ -123,7 +127,7 @@ impl Link {
     }
 }
 
-async fn fetch(sender: &mut SendRequest<Empty<Bytes>>, request: Box<Asked>) -> Outcome {
+async fn fetch(sender: &mut SendRequest<Empty<Bytes>>, request: Box<EmptyRequest>) -> Outcome {
     if sender.ready().await.is_err() {
         return Outcome::Unsent(request);
     }
@@ -151,12 +155,12 @@ async fn read_to_end(mut body: Incoming) -> hyper::Result<()> {
 
 async fn download(
     sender: &mut SendRequest<Empty<Bytes>>,
-    request: Asked,
-    most: usize,
+    request: EmptyRequest,
+    max_bytes: usize,
 ) -> io::Result<(u16, Bytes)> {
     sender.ready().await.map_err(io::Error::other)?;
     let response = sender.send_request(request).await.map_err(io::Error::other)?;
     let status = response.status().as_u16();
-    let body = http_body_util::Limited::new(response.into_body(), most);
+    let body = http_body_util::Limited::new(response.into_body(), max_bytes);
     Ok((status, body.collect().await.map_err(io::Error::other)?.to_bytes()))
 }
