@@ -25,7 +25,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::serve::ListenerExt as _;
-use bloomgate::{Gate, Guard, Guarded, loader, path, warm_up};
+use bloomgate::{Gate, Guard, Guarded, loader, path_param, warm_up};
 use testbed::Program;
 
 /// Ids that exist, and ids that the gate is sized for.
@@ -87,13 +87,13 @@ async fn serve(variant: &str) {
             .route_layer(from_fn(|request, next: Next| async move { next.run(request).await })),
         "gate" => app
             .route("/products/{id}", bare())
-            .route_layer(guard().await.layer(path("id")).gate_only().not_found(not_found)),
+            .route_layer(guard().await.layer(path_param("id")).gate_only().not_found(not_found)),
         "read" => app
             .route(
                 "/products/{id}",
                 get(|Guarded(v): Guarded<String>| async move { v.to_string() }),
             )
-            .route_layer(guard().await.layer(path("id")).not_found(not_found)),
+            .route_layer(guard().await.layer(path_param("id")).not_found(not_found)),
         other => panic!("no variant {other:?}"),
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -28,7 +28,7 @@ impl Build {
         })
     }
 
-    /// Reads `TARGET[/PLATFORM]/PROFILE/deps/TEST`; cargo marks the target folder with a file.
+    /// Reads `TARGET[/PLATFORM]/PROFILE/deps/TEST`; cargo write intents the target folder with a file.
     fn of(test: &Path) -> Option<Self> {
         let target = test.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file())?;
         let mut folder = test.parent()?;

@@ -12,13 +12,13 @@ pub enum Verdict {
     /// The filter can't rule the key out.
     Maybe,
     /// The gate can prove nothing now, so it passes everything.
-    Unknown(Why),
+    Unknown(OpenReason),
 }
 
-/// Why a gate that can't prove absence is open.
+/// OpenReason a gate that can't prove absence is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum OpenReason {
     /// No generation has been filled completely since this process started.
     Warming,
     /// The generation in service was invalidated and its successor isn't complete yet.
@@ -32,28 +32,30 @@ pub enum Why {
     NotAlone,
 }
 
-impl Why {
+impl OpenReason {
     /// One word for status documents and metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Why::Warming => "warming",
-            Why::Rebuilding => "rebuilding",
-            Why::Forced => "forced",
-            Why::Joining => "joining",
-            Why::NotAlone => "not_alone",
+            OpenReason::Warming => "warming",
+            OpenReason::Rebuilding => "rebuilding",
+            OpenReason::Forced => "forced",
+            OpenReason::Joining => "joining",
+            OpenReason::NotAlone => "not_alone",
         }
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for OpenReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Why::Warming => "the first warm-up has not completed",
-            Why::Rebuilding => "the gate is being rebuilt",
-            Why::Forced => "the configuration keeps the gate open",
-            Why::Joining => "it is not known yet whether another instance is live",
-            Why::NotAlone => "another instance is live in the same namespace, without a backplane",
+            OpenReason::Warming => "the first warm-up has not completed",
+            OpenReason::Rebuilding => "the gate is being rebuilt",
+            OpenReason::Forced => "the configuration keeps the gate open",
+            OpenReason::Joining => "it is not known yet whether another instance is live",
+            OpenReason::NotAlone => {
+                "another instance is live in the same namespace, without a backplane"
+            }
         })
     }
 }

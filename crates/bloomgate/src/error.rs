@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::answer::Why;
+use crate::answer::OpenReason;
 
 /// Any error of another library, kept as the source of ours.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why the guard could not be built, or could not answer.
+/// OpenReason the guard could not be built, or could not answer.
 ///
 /// An answer that fails says nothing about whether the row exists: it is a 5xx, never a 404, and
 /// nothing of it is remembered.
@@ -27,9 +27,9 @@ pub enum Error {
     },
     /// More loads are wanted than the database is to be asked at a time, and the queue's deadline
     /// passed. Try again shortly.
-    #[error("the loader is at its limit: no place within {waited:?}")]
+    #[error("the loader is at its limit: no permit within {waited:?}")]
     Shed {
-        /// How long the request waited for a place.
+        /// How long the request waited for a permit.
         waited: Duration,
     },
     /// The database did not answer in time.
@@ -46,7 +46,7 @@ pub enum Error {
     LoadPanicked,
     /// A rebuild was given up because what it was to prove no longer holds.
     #[error("the rebuild was given up: {0}")]
-    RebuildAbandoned(Why),
+    RebuildAbandoned(OpenReason),
     /// The gate's filter refused its parameters or its memory.
     #[error("the gate's filter could not be made")]
     Filter(#[source] Arc<bloomgate_filter::Error>),
@@ -84,15 +84,15 @@ impl Error {
 /// What kind of failure a [`Store`](crate::ports::Store) met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum StoreFault {
+pub enum StoreErrorKind {
     /// It can't be reached, or the link broke.
     Unreachable,
     /// It did not answer within the budget.
     TimedOut,
     /// It answered that it won't: full, read-only, loading.
-    Refused,
+    Rejected,
     /// It answered something that makes no sense.
-    Confused,
+    InvalidResponse,
     /// It will never work with this store: wrong version, wrong password.
     Unsupported,
 }
@@ -101,7 +101,7 @@ pub enum StoreFault {
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct StoreError {
-    fault: StoreFault,
+    kind: StoreErrorKind,
     message: String,
     #[source]
     source: Option<BoxError>,
@@ -111,8 +111,8 @@ impl StoreError {
     /// An error of the given kind. `message` says what was tried and why it failed; it must not
     /// hold a password.
     #[must_use]
-    pub fn new(fault: StoreFault, message: impl Into<String>) -> Self {
-        Self { fault, message: message.into(), source: None }
+    pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
     }
 
     /// Adds the error below this one.
@@ -124,15 +124,15 @@ impl StoreError {
 
     /// The kind.
     #[must_use]
-    pub fn fault(&self) -> StoreFault {
-        self.fault
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
     }
 
     /// True if the server may not have been reached at all, or never answered: what counts for a
     /// circuit breaker.
     #[must_use]
     pub fn is_outage(&self) -> bool {
-        matches!(self.fault, StoreFault::Unreachable | StoreFault::TimedOut)
+        matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::TimedOut)
     }
 }
 
@@ -160,7 +160,7 @@ impl SourceError {
     }
 }
 
-/// Why an instance could not be kept in step with the others.
+/// OpenReason an instance could not be kept in step with the others.
 #[derive(Debug, thiserror::Error)]
 #[error("the other instances can't be told of the write: {0}")]
 pub struct BackplaneError(pub String);
@@ -176,31 +176,31 @@ pub struct BackplaneError(pub String);
 /// When in doubt, say `false`: it costs a key its cache for half a minute, no more.
 pub trait WriteFailure {
     /// True if nothing of the write is still under way at the database.
-    fn is_settled(&self) -> bool;
+    fn outcome_is_known(&self) -> bool;
 }
 
 impl WriteFailure for std::convert::Infallible {
-    fn is_settled(&self) -> bool {
+    fn outcome_is_known(&self) -> bool {
         match *self {}
     }
 }
 
 /// Boxed errors can't tell, so they don't.
 impl WriteFailure for BoxError {
-    fn is_settled(&self) -> bool {
+    fn outcome_is_known(&self) -> bool {
         #[cfg(any(feature = "postgres", feature = "sqlite"))]
         if let Some(error) = self.downcast_ref::<sqlx::Error>() {
-            return error.is_settled();
+            return error.outcome_is_known();
         }
         false
     }
 }
 
-/// Settled if the database answered, or was never asked. A lost connection is not; neither are
+/// Quiesced if the database answered, or was never asked. A lost connection is not; neither are
 /// the codes with which PostgreSQL cuts a session off (class 08, class 57P, 40003).
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 impl WriteFailure for sqlx::Error {
-    fn is_settled(&self) -> bool {
+    fn outcome_is_known(&self) -> bool {
         match self {
             sqlx::Error::Database(answer) => !answer.code().is_some_and(|code| {
                 code.starts_with("08") || code.starts_with("57P") || code == "40003"
@@ -220,16 +220,16 @@ impl WriteFailure for sqlx::Error {
     }
 }
 
-/// Why a key could not be admitted to the gate, so that its write must not commit.
+/// OpenReason a key could not be admitted to the gate, so that its write must not commit.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdmitError {
-    /// The shared cache could not take the mark that keeps stale entries out (rule B10).
-    #[error("the shared cache refused the write's mark")]
-    Marking(#[source] StoreError),
+    /// The shared cache could not take the write intent that keeps stale entries out (rule B10).
+    #[error("the shared cache refused the write's write intent")]
+    Store(#[source] StoreError),
     /// The other instances could not be told.
     #[error("the backplane refused the write")]
-    Announcing(#[from] BackplaneError),
+    Backplane(#[from] BackplaneError),
     /// As many writes are open as the guard allows.
     #[error("{open} writes are open, the limit")]
     TooManyOpen {
@@ -241,7 +241,7 @@ pub enum AdmitError {
     Closed,
 }
 
-/// Why a write through the guard did not succeed.
+/// OpenReason a write through the guard did not succeed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError<E> {

@@ -1,4 +1,4 @@
-//! Middleware that stops **cache penetration**: requests for ids that do not exist, which no cache
+//! Middleware that failpoints **cache penetration**: requests for ids that do not exist, which no cache
 //! can hold and which therefore all reach the database.
 //!
 //! ```text
@@ -67,17 +67,17 @@ mod sql;
 pub mod telemetry;
 pub mod warm_up;
 
-pub use answer::{Answer, Tier, Verdict, Why};
+pub use answer::{Answer, OpenReason, Tier, Verdict};
 pub use bloomgate_filter::{HashAlgorithm, Secret};
 pub use clock::Clock;
 pub use error::{
-    AdmitError, BackplaneError, BoxError, Error, SourceError, StoreError, StoreFault, WriteError,
-    WriteFailure,
+    AdmitError, BackplaneError, BoxError, Error, SourceError, StoreError, StoreErrorKind,
+    WriteError, WriteFailure,
 };
 pub use gate::Gate;
-pub use guard::{Admit, Admitted, Builder, Guard, OnUnmarked, Value};
+pub use guard::{Admit, Admitted, Guard, GuardBuilder, OnStoreFailure, Value};
 #[cfg(feature = "axum")]
-pub use http_guard::{GuardLayer, Guarded, path};
+pub use http_guard::{GuardLayer, Guarded, path_param};
 pub use key::{Key, ParseKey};
 pub use ports::{Backplane, Loader, Source, Store};
 #[cfg(feature = "redis")]

@@ -75,5 +75,5 @@ async fn a_check_of_an_open_gate_allocates_nothing() {
         .build()
         .await
         .unwrap();
-    assert_eq!(allocations(&guard, &1, Verdict::Unknown(bloomgate::Why::Forced)), 0);
+    assert_eq!(allocations(&guard, &1, Verdict::Unknown(bloomgate::OpenReason::Forced)), 0);
 }

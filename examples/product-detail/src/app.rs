@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
-use bloomgate::path;
+use bloomgate::path_param;
 
 use crate::catalogue::Catalogue;
 use crate::database::Preparing;
@@ -28,7 +28,7 @@ pub(crate) fn router(state: AppState) -> Router {
     // hands the product of an existing one to the handler.
     let product = match &state.catalogue {
         Catalogue::Guarded(guarded) => {
-            let layer = guarded.guard().layer(path(ID));
+            let layer = guarded.guard().layer(path_param(ID));
             let layer = layer.not_found(product_not_found).on_error(products::unreadable);
             get(products::get_guarded).route_layer(layer)
         }

@@ -23,7 +23,7 @@ pub(crate) struct Guarded {
     database: Database,
 }
 
-/// Why a product could not be read or written.
+/// OpenReason a product could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CatalogueError {
     /// The database can't be asked now.
@@ -52,7 +52,7 @@ impl IntoResponse for CatalogueError {
 
 impl From<WriteFailed> for CatalogueError {
     fn from(failed: WriteFailed) -> Self {
-        if failed.is_settled() { Self::NotWritten } else { Self::Unclear }
+        if failed.outcome_is_known() { Self::NotWritten } else { Self::Unclear }
     }
 }
 

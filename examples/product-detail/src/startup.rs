@@ -31,7 +31,7 @@ const WRITES: Duration = Duration::from_secs(10);
 /// An id that nobody will have assigned.
 const ABSENT: i64 = 987_654_321_987;
 
-/// Why the service can't run, in one line.
+/// OpenReason the service can't run, in one line.
 #[derive(Debug)]
 pub(crate) struct Fatal {
     message: String,
@@ -156,7 +156,7 @@ async fn guard(
         .gate(gate)
         .secret(secret)
         .loader(database.clone())
-        .loads(database.loads())
+        .max_concurrent_loads(database.loads())
         .schema(SCHEMA)
         .null_ttl(args.null_ttl)
         .value_ttl(args.value_ttl)

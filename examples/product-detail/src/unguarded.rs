@@ -114,7 +114,7 @@ impl Unguarded {
                 "writes_ended": 0,
                 "writes_unknown": 0,
                 "writes_refused": 0,
-                "writes_unmarked": 0,
+                "writes_without_intent": 0,
             },
             "in_flight": {"loads": running.load(Relaxed), "writes": 0},
             "guarded_routes": 0,

@@ -120,7 +120,7 @@ impl Bed {
             .collect()
     }
 
-    /// No lease and no mark is left.
+    /// No lease and no write intent is left.
     pub(crate) fn until_only_entries(&self) {
         let mut left = Vec::new();
         let started = Instant::now();
@@ -132,7 +132,7 @@ impl Bed {
             }
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
-        panic!("leases or marks are left: {left:?}");
+        panic!("leases or write intents are left: {left:?}");
     }
 }
 

@@ -50,7 +50,7 @@ impl Client {
     }
 }
 
-/// Writes, once more whenever the shared cache had no time for the mark (a busy machine): nothing
+/// Writes, once more whenever the shared cache had no time for the write intent (a busy machine): nothing
 /// was written then, and the service says so.
 pub(crate) fn insist(mut write: impl FnMut() -> Reply) -> Reply {
     let started = Instant::now();

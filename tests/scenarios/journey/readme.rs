@@ -10,7 +10,7 @@ mod wrap_a_route {
     use super::Product;
 
     use axum::{Json, Router, http::StatusCode, routing::get};
-    use bloomgate::{Gate, Guard, Guarded, RedisStore, Secret, loader, path, warm_up};
+    use bloomgate::{Gate, Guard, Guarded, RedisStore, Secret, loader, path_param, warm_up};
 
     async fn app(pool: sqlx::PgPool) -> Result<Router, Box<dyn std::error::Error>> {
         let guard: Guard<i64, Product> = Guard::builder("product")
@@ -27,7 +27,7 @@ mod wrap_a_route {
         // The handler runs only for products that exist, and gets the row.
         let show = get(|product: Guarded<Product>| async move { Json(product) });
         Ok(Router::new().route("/products/{id}", show).route_layer(
-            guard.layer(path("id")).not_found(|| (StatusCode::NOT_FOUND, "no such product")),
+            guard.layer(path_param("id")).not_found(|| (StatusCode::NOT_FOUND, "no such product")),
         ))
     }
 }
@@ -50,9 +50,9 @@ impl From<bloomgate::AdmitError> for Failed {
 }
 
 impl bloomgate::WriteFailure for Failed {
-    fn is_settled(&self) -> bool {
+    fn outcome_is_known(&self) -> bool {
         match self {
-            Self::Database(error) => error.is_settled(),
+            Self::Database(error) => error.outcome_is_known(),
             Self::Admit(_) => true,
         }
     }

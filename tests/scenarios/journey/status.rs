@@ -31,7 +31,7 @@ fn shape() -> Value {
             },
             "nulls_stored": {"local": 1, "shared": 1},
             "stale_served": 1, "writes_ended": 1, "writes_unknown": 1, "writes_refused": 1,
-            "writes_unmarked": 1,
+            "writes_without_intent": 1,
         },
         "in_flight": {"loads": 1, "writes": 1},
         "warm_up_error": null,

@@ -8,8 +8,8 @@
 //!   over, and rebuilds.
 //! - A newcomer that finds another one holds its first writes back until that one must have
 //!   noticed.
-//! - A predecessor that was killed looks like a neighbour until its last beat is too old. It is
-//!   told from a live one by its beats, which don't go on.
+//! - A predecessor that was killed looks like a peer until its last heartbeat is too old. It is
+//!   told from a live one by its heartbeats, which don't go on.
 //! - An instance that itself stood still for longer than a member may be silent can't know who came
 //!   and went meanwhile: its gate opens and is rebuilt.
 //! - While the shared cache is unreachable, a standing that was won is kept: an outage of Redis
@@ -25,23 +25,23 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::answer::Why;
+use crate::answer::OpenReason;
 use crate::clock::{Clock, Moment};
 use crate::error::BackplaneError;
 use crate::key::KeyBytes;
-use crate::ports::{Backplane, Neighbour, Standing, Store, Token};
+use crate::ports::{Backplane, InstanceId, LinkState, Peer, Store, WriteId};
 
-/// Between two beats.
-const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// A member whose last beat is older is gone.
+/// Between two heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
+/// A member whose last heartbeat is older is gone.
 const GONE_AFTER: Duration = Duration::from_secs(3);
-/// By when a live neighbour must have noticed a newcomer: its next beat, and slack.
+/// By when a live peer must have noticed a newcomer: its next heartbeat, and slack.
 const NOTICED_WITHIN: Duration = Duration::from_millis(2_500);
 
 /// One instance, alone in its namespace.
 #[derive(Debug)]
 pub struct Alone {
-    standing: watch::Receiver<Standing>,
+    standing: watch::Receiver<LinkState>,
     watch: Option<Watch>,
 }
 
@@ -50,23 +50,23 @@ pub struct Alone {
 struct Watch {
     store: Arc<dyn Store>,
     namespace: Arc<str>,
-    member: Token,
+    member: InstanceId,
     clock: Clock,
     budget: Duration,
-    /// From when on writes may begin; `None` until the first beat has got through.
+    /// From when on writes may begin; `None` until the first heartbeat has got through.
     writes_from: watch::Receiver<Option<Moment>>,
-    beating: Mutex<Option<JoinHandle<()>>>,
+    heartbeats_task: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Alone {
     /// Alone because nothing is shared.
     #[must_use]
     pub fn without_store() -> Self {
-        Self { standing: watch::channel(Standing::Current).1, watch: None }
+        Self { standing: watch::channel(LinkState::InSync).1, watch: None }
     }
 
     /// Alone unless `store` says otherwise. Starts a task in the current tokio runtime, which ends
-    /// with this value. `write_window` is the guard's W, `budget` the longest wait for one beat.
+    /// with this value. `write_window` is the guard's W, `budget` the longest wait for one heartbeat.
     #[must_use]
     pub fn watching(
         store: Arc<dyn Store>,
@@ -75,11 +75,11 @@ impl Alone {
         budget: Duration,
         clock: Clock,
     ) -> Self {
-        let (standing_out, standing) = watch::channel(Standing::Doubtful(Why::Joining));
+        let (standing_out, standing) = watch::channel(LinkState::OutOfSync(OpenReason::Joining));
         let (writes_out, writes_from) = watch::channel(None);
         let namespace: Arc<str> = namespace.into();
-        let member = Token::fresh();
-        let heart = Heart {
+        let member = InstanceId::fresh();
+        let heartbeat = Heartbeat {
             store: Arc::clone(&store),
             namespace: Arc::clone(&namespace),
             member,
@@ -89,28 +89,28 @@ impl Alone {
             standing: standing_out,
             writes_from: writes_out,
             first_seen: HashMap::new(),
-            last_live_neighbour: None,
+            last_live_peer: None,
         };
-        let beating = Mutex::new(Some(tokio::spawn(heart.beat_for_ever())));
-        let watch = Watch { store, namespace, member, clock, budget, writes_from, beating };
+        let heartbeats_task = Mutex::new(Some(tokio::spawn(heartbeat.run())));
+        let watch = Watch { store, namespace, member, clock, budget, writes_from, heartbeats_task };
         Self { standing, watch: Some(watch) }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if let Some(task) = self.beating.lock().take() {
+        if let Some(task) = self.heartbeats_task.lock().take() {
             task.abort();
         }
     }
 }
 
 impl Backplane for Alone {
-    fn standing(&self) -> watch::Receiver<Standing> {
+    fn link_state(&self) -> watch::Receiver<LinkState> {
         self.standing.clone()
     }
 
-    fn until_writable(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
+    fn ready_for_writes(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
         Box::pin(async move {
             let Some(watch) = &self.watch else { return Ok(()) };
             let mut writes_from = watch.writes_from.clone();
@@ -138,22 +138,22 @@ impl Backplane for Alone {
         })
     }
 
-    fn announce<'a>(
+    fn begin_write<'a>(
         &'a self,
         _key: &'a KeyBytes,
-        _write: Token,
+        _write: WriteId,
     ) -> BoxFuture<'a, Result<(), BackplaneError>> {
-        self.until_writable()
+        self.ready_for_writes()
     }
 
-    fn conclude<'a>(&'a self, _key: &'a KeyBytes, _write: Token) -> BoxFuture<'a, ()> {
+    fn end_write<'a>(&'a self, _key: &'a KeyBytes, _write: WriteId) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 
     fn leave(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let Some(watch) = &self.watch else { return };
-            if let Some(task) = watch.beating.lock().take() {
+            if let Some(task) = watch.heartbeats_task.lock().take() {
                 task.abort();
             }
             let leaving = watch.store.leave(&watch.namespace, watch.member);
@@ -165,59 +165,59 @@ impl Backplane for Alone {
 }
 
 /// What runs in the task.
-struct Heart {
+struct Heartbeat {
     store: Arc<dyn Store>,
     namespace: Arc<str>,
-    member: Token,
+    member: InstanceId,
     clock: Clock,
     budget: Duration,
     write_window: Duration,
-    standing: watch::Sender<Standing>,
+    standing: watch::Sender<LinkState>,
     writes_from: watch::Sender<Option<Moment>>,
-    /// Neighbours seen at the last beat, with the beats that each had when first seen.
+    /// Neighbours seen at the last heartbeat, with the heartbeats that each had when first seen.
     first_seen: HashMap<String, u64>,
-    last_live_neighbour: Option<Moment>,
+    last_live_peer: Option<Moment>,
 }
 
-impl Heart {
-    async fn beat_for_ever(mut self) {
+impl Heartbeat {
+    async fn run(mut self) {
         let mut last = self.clock.now();
         loop {
             let now = self.clock.now();
             // This process stood still for so long that another may have come and gone.
             let missed = now.since(last) > GONE_AFTER;
             last = now;
-            let beat = self.store.beat(&self.namespace, self.member, GONE_AFTER);
-            match self.clock.timeout(self.budget, beat).await {
-                Ok(Ok(neighbours)) => self.heard(&neighbours, missed),
-                Ok(Err(error)) => tracing::debug!(%error, "a beat failed"),
-                Err(_) => tracing::debug!("a beat was not answered in time"),
+            let heartbeat = self.store.heartbeat(&self.namespace, self.member, GONE_AFTER);
+            match self.clock.timeout(self.budget, heartbeat).await {
+                Ok(Ok(peers)) => self.heard(&peers, missed),
+                Ok(Err(error)) => tracing::debug!(%error, "a heartbeat failed"),
+                Err(_) => tracing::debug!("a heartbeat was not answered in time"),
             }
-            self.clock.sleep(BEAT_EVERY).await;
+            self.clock.sleep(HEARTBEAT_INTERVAL).await;
         }
     }
 
-    fn heard(&mut self, neighbours: &[Neighbour], missed: bool) {
+    fn heard(&mut self, peers: &[Peer], missed: bool) {
         let now = self.clock.now();
         let joining = self.writes_from.borrow().is_none();
-        let mut seen = HashMap::with_capacity(neighbours.len());
-        for neighbour in neighbours {
-            let first = self.first_seen.get(&neighbour.member).copied();
-            // One that turns up later is live; one that was there before us shows it by beating.
-            let live = first.map_or(!joining, |first| neighbour.beats > first);
+        let mut seen = HashMap::with_capacity(peers.len());
+        for peer in peers {
+            let first = self.first_seen.get(&peer.member).copied();
+            // One that turns up later is live; one that was there before us shows it by heartbeats_task.
+            let live = first.map_or(!joining, |first| peer.heartbeats > first);
             if live {
-                self.last_live_neighbour = Some(now);
+                self.last_live_peer = Some(now);
             }
-            seen.insert(neighbour.member.clone(), first.unwrap_or(neighbour.beats));
+            seen.insert(peer.member.clone(), first.unwrap_or(peer.heartbeats));
         }
         self.first_seen = seen;
         let window_is_open = self
-            .last_live_neighbour
+            .last_live_peer
             .is_some_and(|last| now.since(last) < self.write_window + GONE_AFTER);
-        let standing = if neighbours.is_empty() && !window_is_open && !missed {
-            Standing::Current
+        let standing = if peers.is_empty() && !window_is_open && !missed {
+            LinkState::InSync
         } else {
-            Standing::Doubtful(Why::NotAlone)
+            LinkState::OutOfSync(OpenReason::NotAlone)
         };
         self.standing.send_if_modified(|current| {
             let changed = *current != standing;
@@ -228,7 +228,7 @@ impl Heart {
             changed
         });
         if joining {
-            let wait = if neighbours.is_empty() { Duration::ZERO } else { NOTICED_WITHIN };
+            let wait = if peers.is_empty() { Duration::ZERO } else { NOTICED_WITHIN };
             self.writes_from.send_replace(Some(now + wait));
         }
     }
@@ -247,7 +247,7 @@ mod tests {
         Alone::watching(store, "test", W, Duration::from_millis(100), clock.clone())
     }
 
-    /// Lets the hearts beat for so many seconds.
+    /// Lets the hearts heartbeat for so many seconds.
     async fn pass(time: &ManualTime, seconds: u32) {
         for _ in 0..seconds * 4 {
             for _ in 0..20 {
@@ -260,8 +260,8 @@ mod tests {
         }
     }
 
-    fn standing_of(instance: &Alone) -> Standing {
-        *instance.standing().borrow()
+    fn link_state_of(instance: &Alone) -> LinkState {
+        *instance.link_state().borrow()
     }
 
     #[tokio::test]
@@ -269,18 +269,22 @@ mod tests {
         let (clock, time) = Clock::manual();
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let first = alone(&store, &clock);
-        assert_eq!(standing_of(&first), Standing::Doubtful(Why::Joining));
+        assert_eq!(link_state_of(&first), LinkState::OutOfSync(OpenReason::Joining));
         pass(&time, 2).await;
-        assert_eq!(standing_of(&first), Standing::Current);
+        assert_eq!(link_state_of(&first), LinkState::InSync);
         let second = alone(&store, &clock);
         pass(&time, 2).await;
-        assert_eq!(standing_of(&first), Standing::Doubtful(Why::NotAlone));
-        assert_eq!(standing_of(&second), Standing::Doubtful(Why::NotAlone));
+        assert_eq!(link_state_of(&first), LinkState::OutOfSync(OpenReason::NotAlone));
+        assert_eq!(link_state_of(&second), LinkState::OutOfSync(OpenReason::NotAlone));
         second.leave().await;
         pass(&time, 20).await;
-        assert_eq!(standing_of(&first), Standing::Doubtful(Why::NotAlone), "W is not over");
+        assert_eq!(
+            link_state_of(&first),
+            LinkState::OutOfSync(OpenReason::NotAlone),
+            "W is not over"
+        );
         pass(&time, 20).await;
-        assert_eq!(standing_of(&first), Standing::Current);
+        assert_eq!(link_state_of(&first), LinkState::InSync);
     }
 
     #[tokio::test]
@@ -292,9 +296,9 @@ mod tests {
         drop(killed);
         let next = alone(&store, &clock);
         pass(&time, 1).await;
-        assert_eq!(standing_of(&next), Standing::Doubtful(Why::NotAlone));
+        assert_eq!(link_state_of(&next), LinkState::OutOfSync(OpenReason::NotAlone));
         pass(&time, 4).await;
-        assert_eq!(standing_of(&next), Standing::Current);
+        assert_eq!(link_state_of(&next), LinkState::InSync);
     }
 
     #[tokio::test]
@@ -303,15 +307,15 @@ mod tests {
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let paused = alone(&store, &clock);
         pass(&time, 2).await;
-        let mut standing = paused.standing();
+        let mut standing = paused.link_state();
         standing.mark_unchanged();
-        time.advance(GONE_AFTER + BEAT_EVERY);
+        time.advance(GONE_AFTER + HEARTBEAT_INTERVAL);
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(standing_of(&paused), Standing::Doubtful(Why::NotAlone));
+        assert_eq!(link_state_of(&paused), LinkState::OutOfSync(OpenReason::NotAlone));
         pass(&time, 2).await;
-        assert_eq!(standing_of(&paused), Standing::Current);
+        assert_eq!(link_state_of(&paused), LinkState::InSync);
         assert!(standing.has_changed().unwrap());
     }
 
@@ -324,7 +328,7 @@ mod tests {
         let second = Arc::new(alone(&store, &clock));
         let write = tokio::spawn({
             let second = Arc::clone(&second);
-            async move { second.announce(&KeyBytes::of(&1_i64), Token::fresh()).await }
+            async move { second.begin_write(&KeyBytes::of(&1_i64), WriteId::fresh()).await }
         });
         for _ in 0..40 {
             tokio::task::yield_now().await;
@@ -332,6 +336,6 @@ mod tests {
         assert!(!write.is_finished());
         pass(&time, 3).await;
         assert!(write.is_finished());
-        assert_eq!(standing_of(&first), Standing::Doubtful(Why::NotAlone));
+        assert_eq!(link_state_of(&first), LinkState::OutOfSync(OpenReason::NotAlone));
     }
 }

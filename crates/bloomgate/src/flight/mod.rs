@@ -20,19 +20,19 @@ pub(crate) use generations::KeyGenerations;
 
 /// What a caller knows of its key when it asks for a flight.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Boarding {
+pub(crate) struct KeyVersion {
     /// The key's local generation, read *before* `open`: a write that begins in between shows in
     /// one of the two.
     pub(crate) generation: u64,
     /// True while a write of the key is open in this process.
     pub(crate) open: bool,
     /// False while other instances may write what this one isn't told of.
-    pub(crate) in_step: bool,
+    pub(crate) coherent: bool,
 }
 
 #[derive(Debug)]
 struct Flight<T> {
-    boarding: Boarding,
+    version: KeyVersion,
     /// Set just before the first question goes out.
     started: AtomicBool,
     outcome: watch::Sender<Option<T>>,
@@ -41,9 +41,9 @@ struct Flight<T> {
 impl<T> Flight<T> {
     /// Rules A4 and C20. A flight that hasn't asked anything yet will see whatever is committed by
     /// now, so anyone may join it.
-    fn may_be_joined(&self, by: Boarding) -> bool {
-        let calm = by.in_step && !by.open && !self.boarding.open;
-        let current = calm && self.boarding.generation == by.generation;
+    fn may_be_joined(&self, by: KeyVersion) -> bool {
+        let calm = by.coherent && !by.open && !self.version.open;
+        let current = calm && self.version.generation == by.generation;
         current || !self.started.load(Ordering::SeqCst)
     }
 }
@@ -58,11 +58,11 @@ pub(crate) struct Flights<T> {
 
 /// What came of asking for a flight.
 #[derive(Debug)]
-pub(crate) enum Boarded<T> {
+pub(crate) enum Role<T> {
     /// One was under way.
-    Joined(Waiter<T>),
+    Follower(Waiter<T>),
     /// The caller must run it.
-    Started(Waiter<T>, Ticket<T>),
+    Leader(Waiter<T>, Leader<T>),
     /// As many flights are under way as are allowed.
     Full,
 }
@@ -80,7 +80,7 @@ impl<T: Clone> Waiter<T> {
 
 /// The duty to run a flight. However it is dropped, the slot is free again.
 #[derive(Debug)]
-pub(crate) struct Ticket<T> {
+pub(crate) struct Leader<T> {
     flights: Arc<Flights<T>>,
     key: KeyBytes,
     flight: Arc<Flight<T>>,
@@ -91,22 +91,22 @@ impl<T> Flights<T> {
         Self { by_key: Mutex::default(), running: AtomicUsize::new(0), limit }
     }
 
-    pub(crate) fn board(self: &Arc<Self>, key: &KeyBytes, boarding: Boarding) -> Boarded<T> {
+    pub(crate) fn join_or_lead(self: &Arc<Self>, key: &KeyBytes, version: KeyVersion) -> Role<T> {
         let mut by_key = self.by_key.lock();
         if let Some(flight) = by_key.get(key)
-            && flight.may_be_joined(boarding)
+            && flight.may_be_joined(version)
         {
-            return Boarded::Joined(Waiter(flight.outcome.subscribe()));
+            return Role::Follower(Waiter(flight.outcome.subscribe()));
         }
         if self.running.load(Ordering::Relaxed) >= self.limit {
-            return Boarded::Full;
+            return Role::Full;
         }
         self.running.fetch_add(1, Ordering::Relaxed);
         let (outcome, waiter) = watch::channel(None);
-        let flight = Arc::new(Flight { boarding, started: AtomicBool::new(false), outcome });
+        let flight = Arc::new(Flight { version, started: AtomicBool::new(false), outcome });
         by_key.insert(key.clone(), Arc::clone(&flight));
-        let ticket = Ticket { flights: Arc::clone(self), key: key.clone(), flight };
-        Boarded::Started(Waiter(waiter), ticket)
+        let leader = Leader { flights: Arc::clone(self), key: key.clone(), flight };
+        Role::Leader(Waiter(waiter), leader)
     }
 
     /// Number of flights under way, outdated ones included.
@@ -115,9 +115,9 @@ impl<T> Flights<T> {
     }
 }
 
-impl<T> Ticket<T> {
-    pub(crate) fn boarding(&self) -> Boarding {
-        self.flight.boarding
+impl<T> Leader<T> {
+    pub(crate) fn version(&self) -> KeyVersion {
+        self.flight.version
     }
 
     /// To be called before the first question to a cache or a database.
@@ -125,13 +125,13 @@ impl<T> Ticket<T> {
         self.flight.started.store(true, Ordering::SeqCst);
     }
 
-    /// Hands the outcome to every waiter. The slot is free once the ticket is dropped.
-    pub(crate) fn announce(&self, outcome: T) {
+    /// Hands the outcome to every waiter. The slot is free once the leader is dropped.
+    pub(crate) fn publish(&self, outcome: T) {
         self.flight.outcome.send_replace(Some(outcome));
     }
 }
 
-impl<T> Drop for Ticket<T> {
+impl<T> Drop for Leader<T> {
     fn drop(&mut self) {
         let mut by_key = self.flights.by_key.lock();
         if by_key.get(&self.key).is_some_and(|standing| Arc::ptr_eq(standing, &self.flight)) {

@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// What a generation is made of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Blueprint {
+pub(crate) enum GenerationSpec {
     Bloom(BloomParams, HashAlgorithm),
     Bitmap,
     Exact,
@@ -45,16 +45,16 @@ impl Filter {
 }
 
 impl Generation {
-    pub(crate) fn new(number: u64, blueprint: Blueprint, secret: &Secret) -> Result<Self, Error> {
-        let filter = match blueprint {
-            Blueprint::Bloom(plan, hash) => {
+    pub(crate) fn new(number: u64, spec: GenerationSpec, secret: &Secret) -> Result<Self, Error> {
+        let filter = match spec {
+            GenerationSpec::Bloom(plan, hash) => {
                 let nonce: [u8; 16] = rand::random();
                 let hasher = KeyedHasher::new(hash, secret, &nonce);
                 let filter = BloomFilter::new(plan, hasher);
                 Filter::Bloom(filter.map_err(|e| Error::Filter(e.into()))?)
             }
-            Blueprint::Bitmap => Filter::Bitmap(Bitmap::new()),
-            Blueprint::Exact => Filter::Exact(ExactSet::new()),
+            GenerationSpec::Bitmap => Filter::Bitmap(Bitmap::new()),
+            GenerationSpec::Exact => Filter::Exact(ExactSet::new()),
         };
         Ok(Self { number, filter })
     }

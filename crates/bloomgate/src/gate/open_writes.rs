@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::key::KeyBytes;
-use crate::ports::Token;
+use crate::ports::WriteId;
 
 /// One open write of a key.
 #[derive(Debug)]
-struct OpenWrite {
-    write: Token,
+struct OpenEntry {
+    write: WriteId,
     /// False for an update or a delete, which must not fill the gate.
     admits: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) struct LimitReached {
 /// entry of another on the same key.
 #[derive(Debug)]
 pub(crate) struct OpenWrites {
-    by_key: Mutex<HashMap<KeyBytes, Vec<OpenWrite>>>,
+    by_key: Mutex<HashMap<KeyBytes, Vec<OpenEntry>>>,
     /// Number of open writes, so that readers pay one load while nothing is written.
     count: AtomicUsize,
     limit: usize,
@@ -41,7 +41,7 @@ impl OpenWrites {
     pub(crate) fn enter(
         &self,
         key: KeyBytes,
-        write: Token,
+        write: WriteId,
         admits: bool,
     ) -> Result<(), LimitReached> {
         let mut by_key = self.by_key.lock();
@@ -50,12 +50,12 @@ impl OpenWrites {
         }
         // Counted before it stands in the map: a reader that finds a count of 0 finds no entry.
         self.count.fetch_add(1, Ordering::SeqCst);
-        by_key.entry(key).or_default().push(OpenWrite { write, admits });
+        by_key.entry(key).or_default().push(OpenEntry { write, admits });
         Ok(())
     }
 
     /// Removes this write's entry; false if it wasn't there.
-    pub(crate) fn leave(&self, key: &KeyBytes, write: Token) -> bool {
+    pub(crate) fn leave(&self, key: &KeyBytes, write: WriteId) -> bool {
         let mut by_key = self.by_key.lock();
         let Entry::Occupied(mut entry) = by_key.entry(key.clone()) else {
             return false;
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_second_write_that_ends_leaves_the_first_ones_entry() {
         let open = OpenWrites::new(10);
-        let (first, second) = (Token::fresh(), Token::fresh());
+        let (first, second) = (WriteId::fresh(), WriteId::fresh());
         open.enter(key(1), first, true).unwrap();
         open.enter(key(1), second, true).unwrap();
         assert!(open.leave(&key(1), second));
@@ -114,18 +114,18 @@ mod tests {
     #[test]
     fn the_limit_is_kept_and_given_back() {
         let open = OpenWrites::new(1);
-        let first = Token::fresh();
+        let first = WriteId::fresh();
         open.enter(key(1), first, true).unwrap();
-        assert!(open.enter(key(2), Token::fresh(), true).is_err());
+        assert!(open.enter(key(2), WriteId::fresh(), true).is_err());
         open.leave(&key(1), first);
-        open.enter(key(2), Token::fresh(), true).unwrap();
+        open.enter(key(2), WriteId::fresh(), true).unwrap();
     }
 
     #[test]
     fn updates_are_open_but_not_handed_to_a_new_generation() {
         let open = OpenWrites::new(10);
-        open.enter(key(1), Token::fresh(), false).unwrap();
-        open.enter(key(2), Token::fresh(), true).unwrap();
+        open.enter(key(1), WriteId::fresh(), false).unwrap();
+        open.enter(key(2), WriteId::fresh(), true).unwrap();
         assert!(open.is_open(&key(1)));
         let mut admitted = Vec::new();
         open.for_each_admitted(|key| admitted.push(key.clone()));

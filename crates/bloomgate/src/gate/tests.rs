@@ -9,15 +9,15 @@ use bloomgate_filter::{BloomParams, HashAlgorithm};
 
 use super::*;
 
-const NOT_ALONE: Standing = Standing::Doubtful(Why::NotAlone);
+const NOT_ALONE: LinkState = LinkState::OutOfSync(OpenReason::NotAlone);
 
 fn key(id: i64) -> KeyBytes {
     KeyBytes::of(&id)
 }
 
-fn blueprint() -> Blueprint {
+fn spec() -> GenerationSpec {
     let rate = bloomgate_filter::FalsePositiveRate::new(0.001).unwrap();
-    Blueprint::Bloom(BloomParams::new(1_000, rate).unwrap(), HashAlgorithm::SipHash13)
+    GenerationSpec::Bloom(BloomParams::new(1_000, rate).unwrap(), HashAlgorithm::SipHash13)
 }
 
 fn gate_of(forced_open: bool) -> Arc<LiveGate> {
@@ -28,8 +28,8 @@ fn gate_of(forced_open: bool) -> Arc<LiveGate> {
 /// A gate in step with everyone, and a generation that is being filled.
 fn building() -> (Arc<LiveGate>, Building) {
     let gate = gate_of(false);
-    gate.set_standing(Standing::Current);
-    let building = gate.start_generation(blueprint()).unwrap();
+    gate.set_link_state(LinkState::InSync);
+    let building = gate.start_generation(spec()).unwrap();
     (gate, building)
 }
 
@@ -48,7 +48,7 @@ fn holds(building: &Building, id: i64) -> bool {
 fn a_closed_gate_refuses_what_was_never_admitted_and_passes_what_was() {
     let gate = closed();
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
-    gate.begin_admitting(&key(1), Token::fresh()).unwrap();
+    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Maybe);
     assert_eq!(gate.check(&2_i64), Verdict::Absent);
 }
@@ -56,18 +56,18 @@ fn a_closed_gate_refuses_what_was_never_admitted_and_passes_what_was() {
 #[test]
 fn an_update_opens_its_key_and_admits_nothing() {
     let gate = closed();
-    gate.begin_existing(&key(1), Token::fresh()).unwrap();
+    gate.begin_existing(&key(1), WriteId::fresh()).unwrap();
     assert!(gate.open_writes().is_open(&key(1)));
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
-    assert!(!holds(&gate.start_generation(blueprint()).unwrap(), 1));
+    assert!(!holds(&gate.start_generation(spec()).unwrap(), 1));
 }
 
 // Rule A2: the copy of the open set.
 #[test]
 fn case_36_a_new_generation_holds_the_writes_that_were_open_before_it() {
     let gate = closed();
-    gate.begin_admitting(&key(1), Token::fresh()).unwrap();
-    let building = gate.start_generation(blueprint()).unwrap();
+    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
+    let building = gate.start_generation(spec()).unwrap();
     assert!(holds(&building, 1));
     building.activate().unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Maybe);
@@ -77,8 +77,8 @@ fn case_36_a_new_generation_holds_the_writes_that_were_open_before_it() {
 #[test]
 fn case_36_a_begin_during_the_scan_admits_to_both_generations() {
     let gate = closed();
-    let building = gate.start_generation(blueprint()).unwrap();
-    gate.begin_admitting(&key(1), Token::fresh()).unwrap();
+    let building = gate.start_generation(spec()).unwrap();
+    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
     gate.open_writes().for_each_admitted(|_| {});
     assert_eq!(gate.check(&1_i64), Verdict::Maybe, "not in the generation in service");
     assert!(holds(&building, 1), "not in the one being filled");
@@ -88,19 +88,19 @@ fn case_36_a_begin_during_the_scan_admits_to_both_generations() {
 #[test]
 fn case_36_a_second_write_that_ends_leaves_the_first_one_to_the_next_generation() {
     let gate = closed();
-    let second = Token::fresh();
-    gate.begin_admitting(&key(1), Token::fresh()).unwrap();
+    let second = WriteId::fresh();
+    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
     gate.begin_admitting(&key(1), second).unwrap();
     gate.open_writes().leave(&key(1), second);
-    assert!(holds(&gate.start_generation(blueprint()).unwrap(), 1));
+    assert!(holds(&gate.start_generation(spec()).unwrap(), 1));
 }
 
 #[test]
 fn case_36_an_update_beside_a_write_does_not_hide_it_from_the_next_generation() {
     let gate = closed();
-    gate.begin_admitting(&key(1), Token::fresh()).unwrap();
-    gate.begin_existing(&key(1), Token::fresh()).unwrap();
-    assert!(holds(&gate.start_generation(blueprint()).unwrap(), 1));
+    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
+    gate.begin_existing(&key(1), WriteId::fresh()).unwrap();
+    assert!(holds(&gate.start_generation(spec()).unwrap(), 1));
 }
 
 /// Keeps the open set locked in a thread of its own until `go`, then runs `then` in that thread.
@@ -109,7 +109,7 @@ fn while_the_open_set_is_locked<T: Send>(
     meanwhile: impl FnOnce(),
     then: impl FnOnce() -> T + Send,
 ) -> T {
-    gate.begin_admitting(&key(-1), Token::fresh()).unwrap();
+    gate.begin_admitting(&key(-1), WriteId::fresh()).unwrap();
     let (is_held, go) = (AtomicBool::new(false), AtomicBool::new(false));
     let wait_for = |flag: &AtomicBool| {
         while !flag.load(Ordering::SeqCst) {
@@ -144,7 +144,7 @@ fn case_36_a_new_generation_subscribes_before_it_copies_the_open_set() {
         while_the_open_set_is_locked(
             &gate,
             || {
-                building = Some(threads.spawn(|| gate.start_generation(blueprint()).unwrap()));
+                building = Some(threads.spawn(|| gate.start_generation(spec()).unwrap()));
                 // One that waits for the open set first would never be seen here.
                 for _ in 0..200_000 {
                     subscribed = gate.snapshot().2.is_some();
@@ -176,13 +176,13 @@ fn case_36_a_begin_looks_for_generations_after_it_has_entered_the_open_set() {
                 || {
                     beginning = Some(threads.spawn(|| {
                         about_to.wait();
-                        gate.begin_admitting(&key(round), Token::fresh()).unwrap();
+                        gate.begin_admitting(&key(round), WriteId::fresh()).unwrap();
                     }));
                     about_to.wait();
                     // Long enough for it to come to the lock, on a machine that isn't busy.
                     (0..200).for_each(|_| thread::yield_now());
                 },
-                || gate.start_generation(blueprint()).unwrap(),
+                || gate.start_generation(spec()).unwrap(),
             );
             (building, beginning.unwrap().join())
         });
@@ -197,11 +197,11 @@ fn case_36_a_begin_that_races_with_a_new_generation_is_in_it() {
     let gate = closed();
     for round in 0..2_000_i64 {
         let barrier = Barrier::new(2);
-        let write = Token::fresh();
+        let write = WriteId::fresh();
         let building = thread::scope(|threads| {
             let building = threads.spawn(|| {
                 barrier.wait();
-                gate.start_generation(blueprint()).unwrap()
+                gate.start_generation(spec()).unwrap()
             });
             barrier.wait();
             gate.begin_admitting(&key(round), write).unwrap();
@@ -216,7 +216,7 @@ fn case_36_a_begin_that_races_with_a_new_generation_is_in_it() {
 #[test]
 fn case_36_the_swap_is_one_step() {
     let gate = closed();
-    gate.begin_admitting(&key(1), Token::fresh()).unwrap();
+    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
     let done = AtomicBool::new(false);
     thread::scope(|threads| {
         let checking = threads.spawn(|| {
@@ -228,7 +228,7 @@ fn case_36_the_swap_is_one_step() {
             verdicts
         });
         for _ in 0..500 {
-            gate.start_generation(blueprint()).unwrap().activate().unwrap();
+            gate.start_generation(spec()).unwrap().activate().unwrap();
         }
         done.store(true, Ordering::Relaxed);
         assert!(checking.join().unwrap() > 0);
@@ -240,7 +240,7 @@ fn each_generation_hashes_under_a_key_of_its_own() {
     let gate = closed();
     let mut passed = HashSet::new();
     for _ in 0..3 {
-        let building = gate.start_generation(blueprint()).unwrap();
+        let building = gate.start_generation(spec()).unwrap();
         (0..1_000_i64).for_each(|id| building.generation().insert(key(id).as_slice()));
         building.activate().unwrap();
         // False positives of one generation aren't those of the next.
@@ -259,15 +259,15 @@ fn case_35_a_generation_that_is_dropped_is_as_if_it_had_never_been() {
     assert!(gate.snapshot().2.is_some());
     drop(building);
     assert!(gate.snapshot().2.is_none());
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Warming));
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Warming));
     assert!(!gate.was_complete() && !gate.is_certified());
 }
 
 #[test]
 fn case_35_a_dropped_rebuild_leaves_the_generation_in_service() {
     let gate = closed();
-    let first = gate.start_generation(blueprint()).unwrap();
-    let second = gate.start_generation(blueprint()).unwrap();
+    let first = gate.start_generation(spec()).unwrap();
+    let second = gate.start_generation(spec()).unwrap();
     drop(first);
     assert!(gate.snapshot().2.is_some(), "an older one took its successor off the view");
     drop(second);
@@ -278,36 +278,36 @@ fn case_35_a_dropped_rebuild_leaves_the_generation_in_service() {
 #[test]
 fn before_anything_is_known_the_gate_is_warming() {
     let gate = gate_of(false);
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Warming));
-    assert_eq!(gate.seen(&key(1)), Seen::CannotTell);
-    gate.set_standing(Standing::Current);
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Warming));
-    gate.set_standing(NOT_ALONE);
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::NotAlone));
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Warming));
+    assert_eq!(gate.known(&key(1)), Known::Unknown);
+    gate.set_link_state(LinkState::InSync);
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Warming));
+    gate.set_link_state(NOT_ALONE);
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::NotAlone));
 }
 
 // Promise P2: a loss voids the certificate for good.
 #[test]
 fn a_break_in_the_standing_needs_a_generation_begun_after_it() {
     let gate = closed();
-    let begun_before = gate.start_generation(blueprint()).unwrap();
-    gate.set_standing(NOT_ALONE);
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::NotAlone));
-    gate.set_standing(Standing::Current);
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Rebuilding));
+    let begun_before = gate.start_generation(spec()).unwrap();
+    gate.set_link_state(NOT_ALONE);
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::NotAlone));
+    gate.set_link_state(LinkState::InSync);
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Rebuilding));
     assert!(!gate.is_certified() && gate.was_complete());
-    assert_eq!(begun_before.activate(), Err(Why::Rebuilding));
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Rebuilding));
-    gate.start_generation(blueprint()).unwrap().activate().unwrap();
+    assert_eq!(begun_before.activate(), Err(OpenReason::Rebuilding));
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Rebuilding));
+    gate.start_generation(spec()).unwrap().activate().unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
 }
 
 #[test]
 fn a_generation_is_not_put_in_service_while_in_doubt() {
     let (gate, building) = building();
-    gate.set_standing(NOT_ALONE);
-    assert_eq!(building.activate(), Err(Why::NotAlone));
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::NotAlone));
+    gate.set_link_state(NOT_ALONE);
+    assert_eq!(building.activate(), Err(OpenReason::NotAlone));
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::NotAlone));
     assert!(!gate.was_complete());
 }
 
@@ -315,38 +315,38 @@ fn a_generation_is_not_put_in_service_while_in_doubt() {
 #[test]
 fn the_standing_touches_no_generation() {
     let gate = closed();
-    let building = gate.start_generation(blueprint()).unwrap();
-    gate.set_standing(Standing::Current);
+    let building = gate.start_generation(spec()).unwrap();
+    gate.set_link_state(LinkState::InSync);
     assert!(gate.is_certified());
-    gate.set_standing(NOT_ALONE);
-    gate.set_standing(Standing::Doubtful(Why::Joining));
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Joining));
+    gate.set_link_state(NOT_ALONE);
+    gate.set_link_state(LinkState::OutOfSync(OpenReason::Joining));
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Joining));
     let (_, serving, being_built) = gate.snapshot();
     assert_eq!((serving.unwrap().number(), being_built.unwrap().number()), (1, 2));
     // Begins reach both all the time.
-    gate.begin_admitting(&key(1), Token::fresh()).unwrap();
-    assert_eq!(gate.seen(&key(1)), Seen::Perhaps);
-    assert_eq!(gate.seen(&key(2)), Seen::Never);
+    gate.begin_admitting(&key(1), WriteId::fresh()).unwrap();
+    assert_eq!(gate.known(&key(1)), Known::Maybe);
+    assert_eq!(gate.known(&key(2)), Known::No);
     assert!(holds(&building, 1));
 }
 
 #[test]
 fn a_gate_that_is_forced_open_stays_open() {
     let gate = gate_of(true);
-    gate.set_standing(Standing::Current);
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Forced));
-    gate.start_generation(blueprint()).unwrap().activate().unwrap();
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(Why::Forced));
+    gate.set_link_state(LinkState::InSync);
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Forced));
+    gate.start_generation(spec()).unwrap().activate().unwrap();
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Forced));
 }
 
 #[test]
 fn a_write_too_many_is_refused_and_admits_nothing() {
     let gate = closed();
     for id in 0..100 {
-        gate.begin_admitting(&key(id), Token::fresh()).unwrap();
+        gate.begin_admitting(&key(id), WriteId::fresh()).unwrap();
     }
-    assert_eq!(gate.begin_admitting(&key(500), Token::fresh()).unwrap_err().limit, 100);
-    assert_eq!(gate.begin_existing(&key(1), Token::fresh()).unwrap_err().limit, 100);
+    assert_eq!(gate.begin_admitting(&key(500), WriteId::fresh()).unwrap_err().limit, 100);
+    assert_eq!(gate.begin_existing(&key(1), WriteId::fresh()).unwrap_err().limit, 100);
     assert_eq!(gate.check(&500_i64), Verdict::Absent);
     assert!(!gate.open_writes().is_open(&key(500)));
 }
@@ -362,10 +362,11 @@ fn case_01_a_gate_for_no_rows_is_sized_for_some() {
 
 #[test]
 fn every_answer_of_a_gate_under_doubt_names_its_reason() {
-    let doubts = [Why::Joining, Why::NotAlone, Why::Rebuilding, Why::Forced];
+    let doubts =
+        [OpenReason::Joining, OpenReason::NotAlone, OpenReason::Rebuilding, OpenReason::Forced];
     let gate = closed();
     for why in doubts {
-        gate.set_standing(Standing::Doubtful(why));
+        gate.set_link_state(LinkState::OutOfSync(why));
         assert_eq!(gate.check(&1_i64), Verdict::Unknown(why));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bloomgate_filter::Secret;
 
 use super::Value;
-use super::settings::OnUnmarked;
+use super::settings::OnStoreFailure;
 use crate::clock::Clock;
 use crate::gate::Gate;
 use crate::key::Key;
@@ -17,7 +17,7 @@ use crate::ports::{Backplane, Loader, Source, Store};
 /// Describes a guard; see [`Guard::builder`](super::Guard::builder). A source and a loader are required, all else has a
 /// default.
 #[must_use]
-pub struct Builder<K, V> {
+pub struct GuardBuilder<K, V> {
     pub(super) name: String,
     pub(super) schema: String,
     pub(super) gate: Gate,
@@ -30,26 +30,26 @@ pub struct Builder<K, V> {
     pub(super) value_ttl: Duration,
     pub(super) null_ttl: Duration,
     pub(super) jitter: f64,
-    pub(super) store_budget: Duration,
+    pub(super) store_timeout: Duration,
     pub(super) load_timeout: Duration,
     pub(super) queue_timeout: Duration,
     pub(super) lease_ttl: Option<Duration>,
     pub(super) write_window: Duration,
-    pub(super) loads: usize,
-    pub(super) unlikely_loads: Option<usize>,
-    pub(super) on_unmarked: OnUnmarked,
-    pub(super) stale_for: Duration,
-    pub(super) local_values: u64,
-    pub(super) local_nulls: u64,
+    pub(super) max_concurrent_loads: usize,
+    pub(super) max_unseen_loads: Option<usize>,
+    pub(super) on_store_failure: OnStoreFailure,
+    pub(super) stale_if_error: Duration,
+    pub(super) local_value_capacity: u64,
+    pub(super) local_null_capacity: u64,
 }
 
-impl<K, V> fmt::Debug for Builder<K, V> {
+impl<K, V> fmt::Debug for GuardBuilder<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("GuardBuilder").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl<K: Key, V: Value> Builder<K, V> {
+impl<K: Key, V: Value> GuardBuilder<K, V> {
     pub(super) fn new(name: String) -> Self {
         Self {
             name,
@@ -64,17 +64,17 @@ impl<K: Key, V: Value> Builder<K, V> {
             value_ttl: Duration::from_secs(30 * 60),
             null_ttl: Duration::from_secs(30),
             jitter: 0.1,
-            store_budget: Duration::from_millis(100),
+            store_timeout: Duration::from_millis(100),
             load_timeout: Duration::from_secs(2),
             queue_timeout: Duration::from_millis(250),
             lease_ttl: None,
             write_window: Duration::from_secs(30),
-            loads: 32,
-            unlikely_loads: None,
-            on_unmarked: OnUnmarked::default(),
-            stale_for: Duration::from_secs(60 * 60),
-            local_values: 10_000,
-            local_nulls: 100_000,
+            max_concurrent_loads: 32,
+            max_unseen_loads: None,
+            on_store_failure: OnStoreFailure::default(),
+            stale_if_error: Duration::from_secs(60 * 60),
+            local_value_capacity: 10_000,
+            local_null_capacity: 100_000,
         }
     }
 
@@ -150,8 +150,8 @@ impl<K: Key, V: Value> Builder<K, V> {
     }
 
     /// Longest wait for one operation of the shared cache: 1 ms to 60 s. Default: 100 ms.
-    pub fn store_budget(mut self, budget: Duration) -> Self {
-        self.store_budget = budget;
+    pub fn store_timeout(mut self, budget: Duration) -> Self {
+        self.store_timeout = budget;
         self
     }
 
@@ -186,40 +186,40 @@ impl<K: Key, V: Value> Builder<K, V> {
 
     /// Loads at a time, at least 1. Default: 32. Keep it below the number of the pool's
     /// connections, so that writes find one.
-    pub fn loads(mut self, places: usize) -> Self {
-        self.loads = places;
+    pub fn max_concurrent_loads(mut self, permits: usize) -> Self {
+        self.max_concurrent_loads = permits;
         self
     }
 
     /// Of these, how many for ids that were never seen to exist, which an open gate passes.
     /// Default: a quarter, at least 1.
-    pub fn unlikely_loads(mut self, places: usize) -> Self {
-        self.unlikely_loads = Some(places);
+    pub fn max_unseen_loads(mut self, permits: usize) -> Self {
+        self.max_unseen_loads = Some(permits);
         self
     }
 
-    /// What a write does when the shared cache can't take its mark. Default: it fails.
-    pub fn on_unmarked(mut self, policy: OnUnmarked) -> Self {
-        self.on_unmarked = policy;
+    /// What a write does when the shared cache can't take its write intent. Default: it fails.
+    pub fn on_store_failure(mut self, policy: OnStoreFailure) -> Self {
+        self.on_store_failure = policy;
         self
     }
 
     /// How long past its time to live a row may still be served, marked stale, while the database
     /// fails. Default: 1 h; zero for never.
-    pub fn stale_for(mut self, duration: Duration) -> Self {
-        self.stale_for = duration;
+    pub fn stale_if_error(mut self, duration: Duration) -> Self {
+        self.stale_if_error = duration;
         self
     }
 
-    /// Rows that the local cache holds at most. Default: 10,000.
-    pub fn local_values(mut self, rows: u64) -> Self {
-        self.local_values = rows;
+    /// FakeTable that the local cache holds at most. Default: 10,000.
+    pub fn local_value_capacity(mut self, rows: u64) -> Self {
+        self.local_value_capacity = rows;
         self
     }
 
     /// Sentinels that the local cache holds at most, in a budget of their own. Default: 100,000.
-    pub fn local_nulls(mut self, sentinels: u64) -> Self {
-        self.local_nulls = sentinels;
+    pub fn local_null_capacity(mut self, sentinels: u64) -> Self {
+        self.local_null_capacity = sentinels;
         self
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::write::{Begun, Kind, Running, conclude, in_own_task, is_known, run_within};
-use super::{Inner, OnUnmarked, Value};
+use super::write::{Kind, OpenWrite, Running, finish, in_own_task, is_known, run_within};
+use super::{Inner, OnStoreFailure, Value};
 use crate::clock::Moment;
 use crate::error::{AdmitError, WriteError, WriteFailure};
 use crate::key::{Key, KeyBytes};
@@ -58,22 +58,22 @@ struct Creation<K: Key, V: Value> {
     inner: Arc<Inner<K, V>>,
     started: Moment,
     /// `None` once `run` is over.
-    begun: Mutex<Option<Vec<Begun<K, V>>>>,
+    open: Mutex<Option<Vec<OpenWrite<K, V>>>>,
 }
 
 impl<K: Key, V: Value> AdmitKey for Creation<K, V> {
     fn admit(&self, key: KeyBytes) -> BoxFuture<'_, Result<(), AdmitError>> {
         Box::pin(async move {
-            if self.begun.lock().is_none() {
+            if self.open.lock().is_none() {
                 return Err(AdmitError::Closed);
             }
-            let begun = Begun::begin(&self.inner, key, Kind::Admitting, self.started).await?;
-            match &mut *self.begun.lock() {
+            let open = OpenWrite::begin(&self.inner, key, Kind::Admitting, self.started).await?;
+            match &mut *self.open.lock() {
                 Some(all) => {
-                    all.push(begun);
+                    all.push(open);
                     Ok(())
                 }
-                // `run` is over, and somebody still held its `Admit`. The write that has begun
+                // `run` is over, and somebody still held its `Admit`. The write that has open
                 // here is dropped, which leaves it open until W: harmless.
                 None => Err(AdmitError::Closed),
             }
@@ -96,16 +96,16 @@ where
     let creation = Arc::new(Creation {
         inner: Arc::clone(inner),
         started,
-        begun: Mutex::new(Some(Vec::new())),
+        open: Mutex::new(Some(Vec::new())),
     });
     let running = Running::count(inner);
     let run = run(Admit { write: Arc::clone(&creation) as Arc<dyn AdmitKey>, key: PhantomData });
     in_own_task(async move {
         let _running = running;
-        until_writable(&creation.inner, started).await?;
+        ready_for_writes(&creation.inner, started).await?;
         let outcome = run_within(&creation.inner, started, run).await;
-        let begun = creation.begun.lock().take().unwrap_or_default();
-        conclude(begun, is_known(&outcome)).await;
+        let open = creation.open.lock().take().unwrap_or_default();
+        finish(open, is_known(&outcome)).await;
         outcome.map(|(_admitted, created)| created)
     })
     .await
@@ -113,17 +113,17 @@ where
 
 /// Waits for the backplane before `run` opens its transaction, which must not be kept open by a
 /// wait that can be known beforehand.
-async fn until_writable<K: Key, V: Value, E>(
+async fn ready_for_writes<K: Key, V: Value, E>(
     inner: &Inner<K, V>,
     started: Moment,
 ) -> Result<(), WriteError<E>> {
     let by = started + inner.settings.run_for();
-    let refused = match inner.clock.timeout_at(by, inner.backplane.until_writable()).await {
+    let refused = match inner.clock.timeout_at(by, inner.backplane.ready_for_writes()).await {
         Ok(Ok(())) => return Ok(()),
-        Ok(Err(error)) => AdmitError::Announcing(error),
+        Ok(Err(error)) => AdmitError::Backplane(error),
         Err(_elapsed) => AdmitError::Closed,
     };
-    if inner.settings.on_unmarked == OnUnmarked::AcceptBound {
+    if inner.settings.on_store_failure == OnStoreFailure::AllowStale {
         // `Begin` asks again, and counts it.
         return Ok(());
     }

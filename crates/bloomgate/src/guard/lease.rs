@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::ports::{SlotKey, Token};
+use crate::ports::{LeaseId, SlotKey};
 use crate::shared_cache::SharedCache;
 
 /// A lease on a slot. However it is dropped, it goes back.
 pub(super) struct Lease {
     shared: Arc<SharedCache>,
     pub(super) slot: SlotKey,
-    pub(super) token: Token,
+    pub(super) id: LeaseId,
     armed: bool,
 }
 
 impl Lease {
     pub(super) fn on(shared: &Arc<SharedCache>, slot: SlotKey) -> Self {
-        Self { shared: Arc::clone(shared), slot, token: Token::fresh(), armed: true }
+        Self { shared: Arc::clone(shared), slot, id: LeaseId::fresh(), armed: true }
     }
 
     /// It was never taken, or is gone.
@@ -25,7 +25,7 @@ impl Lease {
 
     pub(super) async fn release(mut self) {
         // A lease that can't be given back runs out.
-        let _ = self.shared.release(&self.slot, self.token).await;
+        let _ = self.shared.release(&self.slot, self.id).await;
         self.armed = false;
     }
 }
@@ -35,9 +35,9 @@ impl Drop for Lease {
         if self.armed
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            let (shared, slot, token) = (Arc::clone(&self.shared), self.slot.clone(), self.token);
+            let (shared, slot, id) = (Arc::clone(&self.shared), self.slot.clone(), self.id);
             runtime.spawn(async move {
-                let _ = shared.release(&slot, token).await;
+                let _ = shared.release(&slot, id).await;
             });
         }
     }

@@ -4,14 +4,14 @@ mod builder;
 mod codec;
 mod create;
 mod lease;
-mod near;
+mod local_view;
 mod path;
 mod rebuild;
 mod settings;
+mod shared_cache_bypass;
 mod start;
 #[cfg(test)]
 mod tests;
-mod unmarked;
 mod write;
 
 use std::fmt;
@@ -36,20 +36,20 @@ use crate::shared_cache::SharedCache;
 use crate::telemetry::{Counts, CountsStatus, GateState, GateStatus, InFlight, Status};
 use crate::warm_up::Progress;
 
-pub use builder::Builder;
+pub use builder::GuardBuilder;
 pub use create::{Admit, Admitted};
-pub use settings::OnUnmarked;
+pub use settings::OnStoreFailure;
 
-use near::Near;
+use local_view::LocalView;
 use path::Outcome;
 use rebuild::RebuildRequests;
 use settings::Settings;
-use unmarked::Unmarked;
+use shared_cache_bypass::SharedCacheBypass;
 
 /// A value that the guard caches: anything that goes to JSON and back.
 ///
 /// The shared cache holds it as JSON under a schema id that is part of the slot's name; see
-/// [`Builder::schema`].
+/// [`GuardBuilder::schema`].
 pub trait Value: serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static {}
 
 impl<T: serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static> Value for T {}
@@ -73,9 +73,9 @@ impl<K, V> fmt::Debug for Guard<K, V> {
 
 /// A task that ends with its owner.
 #[derive(Debug)]
-struct Background(JoinHandle<()>);
+struct AbortOnDrop(JoinHandle<()>);
 
-impl Drop for Background {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -85,11 +85,11 @@ pub(crate) struct Inner<K, V> {
     name: Arc<str>,
     settings: Settings,
     gate: Arc<LiveGate>,
-    near: Arc<Near<V>>,
+    local: Arc<LocalView<V>>,
     flights: Arc<Flights<Outcome<V>>>,
     shared: Option<Arc<SharedCache>>,
     slot_prefix: Arc<str>,
-    unmarked: Unmarked,
+    bypass: SharedCacheBypass,
     loader: LimitedLoader<K, V>,
     backplane: Arc<dyn Backplane>,
     clock: Clock,
@@ -100,7 +100,7 @@ pub(crate) struct Inner<K, V> {
     guarded_routes: AtomicU64,
     /// Writes whose task is running; those that merely wait for W to pass are not among them.
     running_writes: watch::Sender<usize>,
-    _background: Vec<Background>,
+    _background: Vec<AbortOnDrop>,
 }
 
 impl<K, V> Inner<K, V> {
@@ -112,8 +112,8 @@ impl<K, V> Inner<K, V> {
 impl<K: Key, V: Value> Guard<K, V> {
     /// Begins to describe a guard. `name` is the namespace of its keys in the shared cache, and
     /// stands in its log lines: 1 to 64 of `a-z`, `0-9`, `-`, `_`, `.`.
-    pub fn builder(name: impl Into<String>) -> Builder<K, V> {
-        Builder::new(name.into())
+    pub fn builder(name: impl Into<String>) -> GuardBuilder<K, V> {
+        GuardBuilder::new(name.into())
     }
 
     /// The gate's verdict, counted. Allocates nothing, waits for nothing; tens of nanoseconds.
@@ -136,7 +136,7 @@ impl<K: Key, V: Value> Guard<K, V> {
     }
 
     /// The rows with these keys, in their order. As many are under way at a time as the loader
-    /// has places.
+    /// has permits.
     ///
     /// # Errors
     /// The first error of any key.
@@ -144,7 +144,7 @@ impl<K: Key, V: Value> Guard<K, V> {
         // By number: a closure that takes a reference makes a future that no task may be spawned with.
         futures_util::stream::iter(0..keys.len())
             .map(|number| self.get(&keys[number]))
-            .buffered(self.0.settings.places)
+            .buffered(self.0.settings.permits)
             .try_collect()
             .await
     }
@@ -165,7 +165,7 @@ impl<K: Key, V: Value> Guard<K, V> {
     ///
     /// Begin, `run`, End; `run` starts once every cache and every gate knows that the key is being
     /// written, and goes on in a task of its own if the caller goes away. It is cut off shortly
-    /// before the write window (see [`Builder::write_window`]) is over. `run` must not begin
+    /// before the write window (see [`GuardBuilder::write_window`]) is over. `run` must not begin
     /// anything that goes on writing after it has returned.
     ///
     /// # Errors
@@ -217,7 +217,7 @@ impl<K: Key, V: Value> Guard<K, V> {
     /// # #[derive(Debug)] enum Failed { Db(sqlx::Error), Admit(bloomgate::AdmitError) }
     /// # impl From<sqlx::Error> for Failed { fn from(e: sqlx::Error) -> Self { Failed::Db(e) } }
     /// # impl From<bloomgate::AdmitError> for Failed { fn from(e: bloomgate::AdmitError) -> Self { Failed::Admit(e) } }
-    /// # impl bloomgate::WriteFailure for Failed { fn is_settled(&self) -> bool { match self { Failed::Db(e) => e.is_settled(), Failed::Admit(_) => true } } }
+    /// # impl bloomgate::WriteFailure for Failed { fn outcome_is_known(&self) -> bool { match self { Failed::Db(e) => e.outcome_is_known(), Failed::Admit(_) => true } } }
     /// # async fn example(guard: bloomgate::Guard<i64, String>, pool: sqlx::SqlitePool)
     /// #     -> Result<(), bloomgate::WriteError<Failed>> {
     /// let id = guard
@@ -262,20 +262,20 @@ impl<K: Key, V: Value> Guard<K, V> {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         if self.0.settings.gate.forced_open {
-            self.0.near.is_settled()
+            self.0.local.is_quiesced()
         } else {
             self.0.gate.was_complete()
         }
     }
 
-    /// Why [`is_ready`](Self::is_ready) is false, for a person; empty when it is true.
+    /// OpenReason [`is_ready`](Self::is_ready) is false, for a person; empty when it is true.
     #[must_use]
     pub fn unready_reason(&self) -> String {
         if self.is_ready() {
             return String::new();
         }
         let mut reason = match self.0.gate.snapshot() {
-            _ if !self.0.near.is_settled() => {
+            _ if !self.0.local.is_quiesced() => {
                 "writes from before the start may still be under way".to_owned()
             }
             (Some(why), ..) => why.to_string(),
@@ -297,17 +297,17 @@ impl<K: Key, V: Value> Guard<K, V> {
     #[must_use]
     pub fn status(&self) -> Status {
         let inner = &*self.0;
-        let (doubt, serving, building) = inner.gate.snapshot();
+        let (open_reason, serving, building) = inner.gate.snapshot();
         let shown = serving.as_ref().or(building.as_ref());
         let stats = shown.map(|generation| generation.stats());
-        let state = if doubt.is_none() { GateState::Closed } else { GateState::Open };
+        let state = if open_reason.is_none() { GateState::Closed } else { GateState::Open };
         Status {
             enabled: true,
             name: inner.name.to_string(),
             gate: GateStatus {
                 state,
-                reason: doubt.map(crate::Why::name),
-                detail: doubt.map(|why| why.to_string()),
+                reason: open_reason.map(crate::OpenReason::name),
+                detail: open_reason.map(|why| why.to_string()),
                 generation: serving.as_ref().map_or(0, |generation| generation.number()),
                 family: shown.map_or("none", |generation| generation.family().name()),
                 items: stats.as_ref().map_or(0, |stats| stats.items),

@@ -8,8 +8,8 @@ use super::lease::Lease;
 use super::{Inner, Value};
 use crate::answer::{Answer, Tier, Verdict};
 use crate::error::{Error, StoreError};
-use crate::flight::{Boarded, Boarding, Ticket};
-use crate::gate::Seen;
+use crate::flight::{KeyVersion, Leader, Role};
+use crate::gate::Known;
 use crate::key::{Key, KeyBytes};
 use crate::loader::Share;
 use crate::local_cache::Local;
@@ -19,7 +19,7 @@ use crate::ports::{Entry, Filled, Slot};
 pub(crate) type Outcome<V> = Result<Answer<V>, Error>;
 
 /// Waits between looks at a slot that somebody else has leased (rule B11: wait a little).
-const BUSY_WAITS: [Duration; 4] = [
+const LEASE_HELD_WAITS: [Duration; 4] = [
     Duration::from_millis(5),
     Duration::from_millis(10),
     Duration::from_millis(20),
@@ -27,7 +27,7 @@ const BUSY_WAITS: [Duration; 4] = [
 ];
 
 /// What the shared cache had.
-enum Asked<V> {
+enum SharedLookup<V> {
     Hit(Answer<V>, Duration),
     /// Load; with a lease, fill as well.
     Miss(Option<Lease>),
@@ -49,28 +49,28 @@ impl<K: Key, V: Value> Inner<K, V> {
     /// What lies behind the gate.
     pub(crate) async fn answer(self: &Arc<Self>, key: &K) -> Outcome<V> {
         let bytes = KeyBytes::of(key);
-        match self.near.lookup(&bytes) {
+        match self.local.lookup(&bytes) {
             Some(Local::Value(value)) => {
                 return Ok(Answer::Found { value, tier: Tier::Local, stale: false });
             }
             Some(Local::Null) => return Ok(Answer::Absent(Tier::Local)),
             None => {}
         }
-        let waiter = match self.flights.board(&bytes, self.near.boarding(&bytes)) {
-            Boarded::Joined(waiter) => waiter,
-            Boarded::Started(waiter, ticket) => {
+        let waiter = match self.flights.join_or_lead(&bytes, self.local.version(&bytes)) {
+            Role::Follower(waiter) => waiter,
+            Role::Leader(waiter, leader) => {
                 let (inner, key, bytes) = (Arc::clone(self), key.clone(), bytes.clone());
-                tokio::spawn(async move { inner.fly(&key, bytes, ticket).await });
+                tokio::spawn(async move { inner.run_flight(&key, bytes, leader).await });
                 waiter
             }
-            Boarded::Full => {
+            Role::Full => {
                 self.counts.loader.shed.add();
                 return Err(Error::Shed { waited: Duration::ZERO });
             }
         };
         // A flight that is lost without a word panicked outside the loader.
         match waiter.outcome().await.unwrap_or(Err(Error::LoadPanicked)) {
-            Err(error) if error.is_temporary() => match self.near.stale(&bytes) {
+            Err(error) if error.is_temporary() => match self.local.stale(&bytes) {
                 Some(value) => Ok(Answer::Found { value, tier: Tier::Local, stale: true }),
                 None => Err(error),
             },
@@ -79,34 +79,34 @@ impl<K: Key, V: Value> Inner<K, V> {
     }
 
     /// One flight, in a task of its own.
-    async fn fly(self: Arc<Self>, key: &K, bytes: KeyBytes, ticket: Ticket<Outcome<V>>) {
-        let boarding = ticket.boarding();
-        let seen = self.gate.seen(&bytes);
+    async fn run_flight(self: Arc<Self>, key: &K, bytes: KeyBytes, leader: Leader<Outcome<V>>) {
+        let version = leader.version();
+        let known = self.gate.known(&bytes);
         // The gate passed this id because it is open; while it was closed, it would not have.
-        let unlikely = seen == Seen::Never && !self.settings.gate.forced_open;
+        let unseen = known == Known::No && !self.settings.gate.forced_open;
         let mut lease = None;
         // Rule A4: while the key is open, both caches are skipped.
-        if !boarding.open && self.shared.is_some() {
-            // First of all: who joins after a write without a mark must not find this flight on
+        if !version.open && self.shared.is_some() {
+            // First of all: who joins after a write without a write intent must not find this flight on
             // its way to the slot, past the question whether it may read it.
-            ticket.start();
-            if !self.unmarked.covers(&bytes) {
-                match self.ask_shared(&bytes, boarding, !unlikely).await {
-                    Asked::Hit(answer, ttl) => {
-                        self.publish_near(&bytes, boarding, &answer, ttl);
-                        ticket.announce(Ok(answer));
+            leader.start();
+            if !self.bypass.contains(&bytes) {
+                match self.look_up_shared(&bytes, version, !unseen).await {
+                    SharedLookup::Hit(answer, ttl) => {
+                        self.publish_local(&bytes, version, &answer, ttl);
+                        leader.publish(Ok(answer));
                         return;
                     }
-                    Asked::Miss(leased) => lease = leased,
+                    SharedLookup::Miss(leased) => lease = leased,
                 }
             }
         }
-        let share = if unlikely { Share::Unlikely } else { Share::Full };
-        let row = match self.loader.load(key, share, || ticket.start()).await {
+        let share = if unseen { Share::Unseen } else { Share::Full };
+        let row = match self.loader.load(key, share, || leader.start()).await {
             Ok(row) => row,
             Err(error) => {
                 // Rule B12: the lease goes back, and nothing is remembered.
-                ticket.announce(Err(error));
+                leader.publish(Err(error));
                 if let Some(lease) = lease {
                     lease.release().await;
                 }
@@ -121,63 +121,61 @@ impl<K: Key, V: Value> Inner<K, V> {
             }
             None => (Answer::Absent(Tier::Loader), self.shortened(self.settings.null_ttl)),
         };
-        self.publish_near(&bytes, boarding, &answer, ttl);
-        ticket.announce(Ok(answer.clone()));
+        self.publish_local(&bytes, version, &answer, ttl);
+        leader.publish(Ok(answer.clone()));
         if let Some(lease) = lease {
-            self.fill(&bytes, boarding, lease, &answer, ttl).await;
+            self.fill(&bytes, version, lease, &answer, ttl).await;
         }
     }
 
     /// Reads the slot, leasing it if it is empty and `may_lease`.
-    async fn ask_shared(
+    async fn look_up_shared(
         self: &Arc<Self>,
         key: &KeyBytes,
-        boarding: Boarding,
+        version: KeyVersion,
         may_lease: bool,
-    ) -> Asked<V> {
+    ) -> SharedLookup<V> {
         let Some(shared) = &self.shared else {
-            return Asked::Miss(None);
+            return SharedLookup::Miss(None);
         };
         let counts = &self.counts.shared;
         let slot = self.slot(key);
-        for wait in BUSY_WAITS.into_iter().map(Some).chain([None]) {
+        for wait in LEASE_HELD_WAITS.into_iter().map(Some).chain([None]) {
             // Rule A13: no lease once a write of ours has begun.
-            let lease = (may_lease && self.near.is_current(key, boarding))
+            let lease = (may_lease && self.local.is_current(key, version))
                 .then(|| Lease::on(shared, slot.clone()));
             let found = match &lease {
-                Some(lease) => {
-                    shared.get_or_lease(&slot, lease.token, self.settings.lease_ttl).await
-                }
+                Some(lease) => shared.get_or_lease(&slot, lease.id, self.settings.lease_ttl).await,
                 None => shared.get(&slot).await,
             };
-            let understood = self.understand(found);
-            let lease = match (lease, &understood) {
+            let outcome = self.interpret(found);
+            let lease = match (lease, &outcome) {
                 // After a failure too: the server may have given the lease and not said so.
-                (Some(lease), Understood::Leased | Understood::Failed) => Some(lease),
+                (Some(lease), SlotOutcome::LeaseGranted | SlotOutcome::Failed) => Some(lease),
                 (Some(lease), _) => {
                     lease.disarm();
                     None
                 }
                 (None, _) => None,
             };
-            match (understood, wait) {
-                (Understood::Hit(answer, ttl), _) => return Asked::Hit(answer, ttl),
-                (Understood::Leased, _) => {
+            match (outcome, wait) {
+                (SlotOutcome::Hit(answer, ttl), _) => return SharedLookup::Hit(answer, ttl),
+                (SlotOutcome::LeaseGranted, _) => {
                     counts.misses.add();
-                    return Asked::Miss(lease);
+                    return SharedLookup::Miss(lease);
                 }
-                (Understood::Failed, _) => return Asked::Miss(None),
-                (Understood::Busy, Some(wait)) => self.clock.sleep(wait).await,
-                (Understood::Busy, None) | (Understood::Nothing, _) => break,
+                (SlotOutcome::Failed, _) => return SharedLookup::Miss(None),
+                (SlotOutcome::LeaseHeld, Some(wait)) => self.clock.sleep(wait).await,
+                (SlotOutcome::LeaseHeld, None) | (SlotOutcome::Nothing, _) => break,
             }
         }
         counts.misses.add();
-        Asked::Miss(None)
+        SharedLookup::Miss(None)
     }
 
     /// What a slot means here. An entry's end is clipped to our own time to live, whatever the
     /// clock of who wrote it says.
-    fn understand(&self, found: Result<Slot, StoreError>) -> Understood<V> {
+    fn interpret(&self, found: Result<Slot, StoreError>) -> SlotOutcome<V> {
         let counts = &self.counts.shared;
         let left = |until: u64, most: Duration| {
             let left = Duration::from_millis(until.saturating_sub(self.clock.unix_ms())).min(most);
@@ -186,41 +184,41 @@ impl<K: Key, V: Value> Inner<K, V> {
         match found {
             Ok(Slot::Value { payload, until }) => {
                 let Some(ttl) = left(until, self.settings.value_ttl) else {
-                    return Understood::Nothing;
+                    return SlotOutcome::Nothing;
                 };
                 match decode(&payload) {
                     Some(value) => {
                         counts.value_hits.add();
                         let value = Arc::new(value);
                         let answer = Answer::Found { value, tier: Tier::Shared, stale: false };
-                        Understood::Hit(answer, ttl)
+                        SlotOutcome::Hit(answer, ttl)
                     }
                     None => {
                         counts.undecodable.add();
-                        Understood::Nothing
+                        SlotOutcome::Nothing
                     }
                 }
             }
             Ok(Slot::Null { until }) => match left(until, self.settings.null_ttl) {
                 Some(ttl) => {
                     counts.null_hits.add();
-                    Understood::Hit(Answer::Absent(Tier::Shared), ttl)
+                    SlotOutcome::Hit(Answer::Absent(Tier::Shared), ttl)
                 }
-                None => Understood::Nothing,
+                None => SlotOutcome::Nothing,
             },
-            Ok(Slot::Leased) => Understood::Leased,
-            Ok(Slot::Vacant | Slot::Writing) => Understood::Nothing,
-            Ok(Slot::Busy) => Understood::Busy,
-            Err(_counted_by_the_shared_cache) => Understood::Failed,
+            Ok(Slot::LeaseGranted) => SlotOutcome::LeaseGranted,
+            Ok(Slot::Empty | Slot::WriteIntent) => SlotOutcome::Nothing,
+            Ok(Slot::LeaseHeld) => SlotOutcome::LeaseHeld,
+            Err(_counted_by_the_shared_cache) => SlotOutcome::Failed,
         }
     }
 
-    fn publish_near(&self, key: &KeyBytes, since: Boarding, answer: &Answer<V>, ttl: Duration) {
+    fn publish_local(&self, key: &KeyBytes, since: KeyVersion, answer: &Answer<V>, ttl: Duration) {
         match answer {
             Answer::Found { value, .. } => {
-                self.near.publish_value(key, since, Arc::clone(value), ttl);
+                self.local.publish_value(key, since, Arc::clone(value), ttl);
             }
-            Answer::Absent(_) => self.near.publish_null(key, since, ttl),
+            Answer::Absent(_) => self.local.publish_null(key, since, ttl),
         }
     }
 
@@ -228,7 +226,7 @@ impl<K: Key, V: Value> Inner<K, V> {
     async fn fill(
         &self,
         key: &KeyBytes,
-        since: Boarding,
+        since: KeyVersion,
         lease: Lease,
         answer: &Answer<V>,
         ttl: Duration,
@@ -245,13 +243,13 @@ impl<K: Key, V: Value> Inner<K, V> {
         let (Some(entry), Some(shared)) = (entry, &self.shared) else {
             return lease.release().await;
         };
-        if !self.near.is_current(key, since) {
+        if !self.local.is_current(key, since) {
             return lease.release().await;
         }
         let null = entry == Entry::Null;
         let until =
             self.clock.unix_ms().saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-        match shared.fill(&lease.slot, lease.token, entry, until, ttl).await {
+        match shared.fill(&lease.slot, lease.id, entry, until, ttl).await {
             Ok(Filled::Stored) => {
                 if null {
                     self.counts.shared.nulls_stored.add();
@@ -272,10 +270,10 @@ impl<K: Key, V: Value> Inner<K, V> {
     }
 }
 
-enum Understood<V> {
+enum SlotOutcome<V> {
     Hit(Answer<V>, Duration),
-    Leased,
-    Busy,
+    LeaseGranted,
+    LeaseHeld,
     Nothing,
     Failed,
 }

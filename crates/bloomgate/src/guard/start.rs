@@ -8,14 +8,14 @@ use bloomgate_filter::Secret;
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
 
-use super::builder::Builder;
-use super::near::Near;
+use super::builder::GuardBuilder;
+use super::local_view::LocalView;
 use super::rebuild::{self, RebuildRequests};
 use super::settings::Settings;
-use super::unmarked::Unmarked;
-use super::{Background, Guard, Inner, Value};
+use super::shared_cache_bypass::SharedCacheBypass;
+use super::{AbortOnDrop, Guard, Inner, Value};
 use crate::backplane::Alone;
-use crate::error::{Error, StoreFault};
+use crate::error::{Error, StoreErrorKind};
 use crate::flight::Flights;
 use crate::gate::{LiveGate, OpenWrites};
 use crate::key::Key;
@@ -34,7 +34,7 @@ pub(super) const MAX_WRITES: usize = 10_000;
 /// What a lease lives longer than the waits it must outlive.
 const LEASE_MARGIN: Duration = Duration::from_millis(500);
 
-impl<K: Key, V: Value> Builder<K, V> {
+impl<K: Key, V: Value> GuardBuilder<K, V> {
     /// Starts the guard. It passes everything until its first warm-up has succeeded; a database or
     /// a shared cache that is down is tried again for as long as it takes.
     ///
@@ -57,12 +57,12 @@ impl<K: Key, V: Value> Builder<K, V> {
         let counts = Arc::new(Counts::default());
         let shared = self.store.as_ref().map(|store| {
             let (store, counts) = (Arc::clone(store), Arc::clone(&counts.shared));
-            Arc::new(SharedCache::new(store, settings.store_budget, clock.clone(), counts))
+            Arc::new(SharedCache::new(store, settings.store_timeout, clock.clone(), counts))
         });
         if let Some(shared) = &shared
             && let Err(error) = shared.prepare().await
         {
-            if error.fault() == StoreFault::Unsupported {
+            if error.kind() == StoreErrorKind::Unsupported {
                 return Err(Error::Store(Arc::new(error)));
             }
             tracing::warn!(%error, "the shared cache can't be reached; going on without it");
@@ -71,7 +71,7 @@ impl<K: Key, V: Value> Builder<K, V> {
             (Some(backplane), _) => backplane,
             (None, Some(store)) => {
                 let (store, clock) = (Arc::clone(store), clock.clone());
-                let (window, budget) = (settings.write_window, settings.store_budget);
+                let (window, budget) = (settings.write_window, settings.store_timeout);
                 Arc::new(Alone::watching(store, &self.name, window, budget, clock))
             }
             (None, None) => Arc::new(Alone::without_store()),
@@ -81,15 +81,15 @@ impl<K: Key, V: Value> Builder<K, V> {
         let open_writes = OpenWrites::new(MAX_WRITES);
         let gate = Arc::new(LiveGate::new(secret, forced_open, open_writes));
         let limits = LocalLimits {
-            values: settings.local_values,
-            nulls: settings.local_nulls,
-            stale_for: settings.stale_for,
+            values: settings.local_value_capacity,
+            nulls: settings.local_null_capacity,
+            stale_if_error: settings.stale_if_error,
         };
-        let near =
-            Arc::new(Near::new(Arc::clone(&gate), limits, clock.clone(), Arc::clone(&counts)));
+        let local =
+            Arc::new(LocalView::new(Arc::clone(&gate), limits, clock.clone(), Arc::clone(&counts)));
         let bulkhead = BulkheadLimits {
-            places: settings.places,
-            unlikely: settings.unlikely_places,
+            permits: settings.permits,
+            unseen: settings.unseen_permits,
             queue: settings.queue_timeout,
             waiters: MAX_FLIGHTS,
         };
@@ -103,45 +103,45 @@ impl<K: Key, V: Value> Builder<K, V> {
         let progress = Arc::new(Progress::default());
         let (rebuilds, requests) = RebuildRequests::channel();
         let standing =
-            rebuild::follow_standing(backplane.standing(), Arc::clone(&gate), Arc::clone(&near));
-        let mut background = vec![Background(tokio::spawn(standing))];
-        let (settled, settled_at_start) = watch::channel(false);
-        let mut settling = Box::pin(rebuild::settle_at_start(
+            rebuild::follow_link(backplane.link_state(), Arc::clone(&gate), Arc::clone(&local));
+        let mut background = vec![AbortOnDrop(tokio::spawn(standing))];
+        let (quiesced, quiesced_at_start) = watch::channel(false);
+        let mut quiescing = Box::pin(rebuild::quiesce_at_start(
             Arc::clone(&source),
-            Arc::clone(&near),
+            Arc::clone(&local),
             started,
             settings.write_window,
             Arc::clone(&progress),
             clock.clone(),
-            settled,
+            quiesced,
         ));
-        // A source that nobody else writes to is settled at once.
-        if (&mut settling).now_or_never().is_none() {
-            background.push(Background(tokio::spawn(settling)));
+        // A source that nobody else writes to is quiesced at once.
+        if (&mut quiescing).now_or_never().is_none() {
+            background.push(AbortOnDrop(tokio::spawn(quiescing)));
         }
         if !forced_open {
-            let builder = rebuild::Builder {
+            let builder = rebuild::GenerationBuilder {
                 gate: Arc::clone(&gate),
                 settings: settings.gate,
                 source,
-                standing: backplane.standing(),
+                standing: backplane.link_state(),
                 requests,
                 progress: Arc::clone(&progress),
                 clock: clock.clone(),
-                settled_at_start,
+                quiesced_at_start,
                 write_window: settings.write_window,
             };
-            background.push(Background(tokio::spawn(builder.run())));
+            background.push(AbortOnDrop(tokio::spawn(builder.run())));
         }
         Ok(Guard(Arc::new(Inner {
             slot_prefix: slot_prefix(&self.name, &self.schema),
             name: self.name.into(),
             settings,
             gate,
-            near,
+            local,
             flights: Arc::new(Flights::new(MAX_FLIGHTS)),
             shared,
-            unmarked: Unmarked::new(clock.clone()),
+            bypass: SharedCacheBypass::new(clock.clone()),
             loader,
             backplane,
             clock,
@@ -166,17 +166,17 @@ impl<K: Key, V: Value> Builder<K, V> {
             value_ttl: self.value_ttl,
             null_ttl: self.null_ttl,
             jitter: self.jitter,
-            store_budget: self.store_budget,
+            store_timeout: self.store_timeout,
             load_timeout: self.load_timeout,
             queue_timeout: self.queue_timeout,
             lease_ttl: Duration::ZERO,
             write_window: self.write_window,
-            places: self.loads,
-            unlikely_places: self.unlikely_loads.unwrap_or((self.loads / 4).max(1)),
-            on_unmarked: self.on_unmarked,
-            stale_for: self.stale_for,
-            local_values: self.local_values,
-            local_nulls: self.local_nulls,
+            permits: self.max_concurrent_loads,
+            unseen_permits: self.max_unseen_loads.unwrap_or((self.max_concurrent_loads / 4).max(1)),
+            on_store_failure: self.on_store_failure,
+            stale_if_error: self.stale_if_error,
+            local_value_capacity: self.local_value_capacity,
+            local_null_capacity: self.local_null_capacity,
         };
         let default_lease = settings.longest_fill().saturating_add(LEASE_MARGIN);
         settings.lease_ttl = self.lease_ttl.unwrap_or(default_lease);

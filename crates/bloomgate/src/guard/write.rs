@@ -8,14 +8,14 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tracing::Instrument as _;
 
-use super::{Inner, OnUnmarked, Value};
+use super::{Inner, OnStoreFailure, Value};
 use crate::clock::Moment;
-use crate::error::{AdmitError, StoreFault, WriteError, WriteFailure};
+use crate::error::{AdmitError, StoreErrorKind, WriteError, WriteFailure};
 use crate::key::{Key, KeyBytes};
-use crate::ports::Token;
+use crate::ports::WriteId;
 
-/// How much longer than the write's window its mark lives (rule B9).
-const MARK_MARGIN: Duration = Duration::from_secs(1);
+/// How much longer than the write's window its write intent lives (rule B9).
+const INTENT_MARGIN: Duration = Duration::from_secs(1);
 
 /// Whether a write may make a new key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +70,10 @@ where
     let started = inner.clock.now();
     in_own_task(async move {
         let _running = Running::count(&inner);
-        let begun = Begun::begin(&inner, key, kind, started).await.map_err(WriteError::Begin)?;
+        let begun =
+            OpenWrite::begin(&inner, key, kind, started).await.map_err(WriteError::Begin)?;
         let outcome = run_within(&inner, started, run).await;
-        conclude(vec![begun], is_known(&outcome)).await;
+        finish(vec![begun], is_known(&outcome)).await;
         outcome
     })
     .await
@@ -103,13 +104,13 @@ where
 pub(super) fn is_known<T, E: WriteFailure>(outcome: &Result<T, WriteError<E>>) -> bool {
     match outcome {
         Ok(_) | Err(WriteError::Absent | WriteError::Begin(_)) => true,
-        Err(WriteError::Run(error)) => error.is_settled(),
+        Err(WriteError::Run(error)) => error.outcome_is_known(),
         Err(WriteError::TimedOut { .. } | WriteError::Panicked) => false,
     }
 }
 
 /// Ends the writes if their outcome is known, and otherwise leaves them open until W (rule A6).
-pub(super) async fn conclude<K: Key, V: Value>(begun: Vec<Begun<K, V>>, known: bool) {
+pub(super) async fn finish<K: Key, V: Value>(begun: Vec<OpenWrite<K, V>>, known: bool) {
     for write in begun {
         if known {
             write.end().await;
@@ -121,15 +122,15 @@ pub(super) async fn conclude<K: Key, V: Value>(begun: Vec<Begun<K, V>>, known: b
 
 /// A write that has begun. Dropped without [`end`](Self::end), its outcome is unknown, and it stays
 /// open until W.
-pub(super) struct Begun<K: Key, V: Value> {
+pub(super) struct OpenWrite<K: Key, V: Value> {
     inner: Arc<Inner<K, V>>,
     key: KeyBytes,
-    write: Token,
+    write: WriteId,
     deadline: Moment,
     open: bool,
 }
 
-impl<K: Key, V: Value> Begun<K, V> {
+impl<K: Key, V: Value> OpenWrite<K, V> {
     /// Begin. `started` is when the write's window began to count.
     pub(super) async fn begin(
         inner: &Arc<Inner<K, V>>,
@@ -137,7 +138,7 @@ impl<K: Key, V: Value> Begun<K, V> {
         kind: Kind,
         started: Moment,
     ) -> Result<Self, AdmitError> {
-        let write = Token::fresh();
+        let write = WriteId::fresh();
         let deadline = started + inner.settings.write_window;
         // Rule A1: open set, then the gate's generations.
         let entered = match kind {
@@ -151,67 +152,68 @@ impl<K: Key, V: Value> Begun<K, V> {
         // From here on, dropping this future leaves the write open rather than forgotten.
         let begun = Self { inner: Arc::clone(inner), key, write, deadline, open: true };
         // Rule A3, at Begin.
-        inner.near.moved(&begun.key);
-        match begun.tell_everyone(started).await {
+        inner.local.invalidate(&begun.key);
+        match begun.publish(started).await {
             Ok(()) => Ok(begun),
             Err(error) => {
                 inner.counts.writes.refused.add();
-                begun.call_off(&error);
+                begun.roll_back(&error);
                 Err(error)
             }
         }
     }
 
-    /// The part of Begin that others must hear of: the backplane, then the mark (rule B10).
-    async fn tell_everyone(&self, started: Moment) -> Result<(), AdmitError> {
+    /// The part of Begin that others must hear of: the backplane, then the write intent (rule B10).
+    async fn publish(&self, started: Moment) -> Result<(), AdmitError> {
         let inner = &*self.inner;
         let by = started + inner.settings.run_for();
-        let announced = inner.clock.timeout_at(by, inner.backplane.announce(&self.key, self.write));
+        let announced =
+            inner.clock.timeout_at(by, inner.backplane.begin_write(&self.key, self.write));
         let announced = match announced.await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(AdmitError::Announcing(error)),
+            Ok(Err(error)) => Err(AdmitError::Backplane(error)),
             Err(_elapsed) => Err(AdmitError::Closed),
         };
-        self.or_accept_bound(announced)?;
+        self.or_allow_stale(announced)?;
         if let Some(shared) = &inner.shared {
-            let lives = self.deadline.since(inner.clock.now()) + MARK_MARGIN;
-            let marked = shared.mark(&inner.slot(&self.key), self.write, lives).await;
-            self.or_accept_bound(marked.map_err(AdmitError::Marking))?;
+            let lives = self.deadline.since(inner.clock.now()) + INTENT_MARGIN;
+            let with_intent = shared.put_intent(&inner.slot(&self.key), self.write, lives).await;
+            self.or_allow_stale(with_intent.map_err(AdmitError::Store))?;
         }
         Ok(())
     }
 
-    /// Under [`OnUnmarked::AcceptBound`] a write that can't be made known goes on: counted, and the
+    /// Under [`OnStoreFailure::AllowStale`] a write that can't be made known goes on: counted, and the
     /// key isn't read from the shared cache until what it holds must have expired.
-    fn or_accept_bound(&self, told: Result<(), AdmitError>) -> Result<(), AdmitError> {
+    fn or_allow_stale(&self, told: Result<(), AdmitError>) -> Result<(), AdmitError> {
         let inner = &*self.inner;
         match told {
-            Err(error) if inner.settings.on_unmarked == OnUnmarked::AcceptBound => {
+            Err(error) if inner.settings.on_store_failure == OnStoreFailure::AllowStale => {
                 tracing::warn!(%error, "a write goes on outside the guarantee");
-                inner.counts.writes.unmarked.add();
+                inner.counts.writes.without_intent.add();
                 let longest = inner.settings.value_ttl.max(inner.settings.null_ttl);
                 let until = inner.clock.now() + longest + inner.settings.lease_ttl;
-                inner.unmarked.add(self.key.clone(), until);
+                inner.bypass.add(self.key.clone(), until);
                 Ok(())
             }
             told => told,
         }
     }
 
-    /// Begin failed, so `run` never started and nothing is under way. Only a mark whose answer was
+    /// Begin failed, so `run` never started and nothing is under way. Only a write intent whose answer was
     /// lost may stand at the server; it is taken away behind the caller's back.
-    fn call_off(mut self, error: &AdmitError) {
+    fn roll_back(mut self, error: &AdmitError) {
         self.open = false;
         self.close();
-        let AdmitError::Marking(error) = error else {
+        let AdmitError::Store(error) = error else {
             return;
         };
-        if error.fault() == StoreFault::TimedOut {
+        if error.kind() == StoreErrorKind::TimedOut {
             let (inner, key, write) = (Arc::clone(&self.inner), self.key.clone(), self.write);
             tokio::spawn(async move {
                 if let Some(shared) = &inner.shared {
                     // One that can't be taken away runs out.
-                    let _ = shared.unmark(&inner.slot(&key), write).await;
+                    let _ = shared.clear_intent(&inner.slot(&key), write).await;
                 }
             });
         }
@@ -221,32 +223,32 @@ impl<K: Key, V: Value> Begun<K, V> {
     pub(super) async fn end(mut self) {
         let inner = Arc::clone(&self.inner);
         if let Some(shared) = &inner.shared
-            && shared.unmark(&inner.slot(&self.key), self.write).await.is_err()
+            && shared.clear_intent(&inner.slot(&self.key), self.write).await.is_err()
         {
             // What stands at the server is unknown. The outcome of the write isn't, so its caller
-            // needn't wait; the key stays open here until the mark must be gone.
+            // needn't wait; the key stays open here until the write intent must be gone.
             inner.counts.writes.ended.add();
-            self.linger();
+            self.expire_at_deadline();
             return;
         }
         self.open = false;
         self.close();
         inner.counts.writes.ended.add();
-        let told = inner.backplane.conclude(&self.key, self.write);
+        let told = inner.backplane.end_write(&self.key, self.write);
         // The log's budget is the shared cache's: it is the same server.
-        if inner.clock.timeout(inner.settings.store_budget, told).await.is_err() {
+        if inner.clock.timeout(inner.settings.store_timeout, told).await.is_err() {
             tracing::debug!("the end of a write was not made known in time");
         }
     }
 
-    /// Unknown outcome (rule A6): the entry, the bypass and the mark end at W.
+    /// Unknown outcome (rule A6): the entry, the bypass and the write intent end at W.
     pub(super) fn leave_open(mut self) {
         self.inner.counts.writes.unknown.add();
-        self.linger();
+        self.expire_at_deadline();
     }
 
     /// Leaves the key open until its deadline, then does what End would have done.
-    fn linger(&mut self) {
+    fn expire_at_deadline(&mut self) {
         self.open = false;
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -262,26 +264,26 @@ impl<K: Key, V: Value> Begun<K, V> {
         runtime.spawn(async move {
             rest.inner.clock.sleep_until(rest.deadline).await;
             if let Some(shared) = &rest.inner.shared {
-                // The mark runs out a moment later by itself.
-                let _ = shared.unmark(&rest.inner.slot(&rest.key), rest.write).await;
+                // The write intent runs out a moment later by itself.
+                let _ = shared.clear_intent(&rest.inner.slot(&rest.key), rest.write).await;
             }
             rest.close();
-            rest.inner.backplane.conclude(&rest.key, rest.write).await;
+            rest.inner.backplane.end_write(&rest.key, rest.write).await;
         });
     }
 
     /// The local part of End: rule A3, at End, then the bypass goes.
     fn close(&self) {
-        self.inner.near.moved(&self.key);
+        self.inner.local.invalidate(&self.key);
         self.inner.gate.open_writes().leave(&self.key, self.write);
     }
 }
 
-impl<K: Key, V: Value> Drop for Begun<K, V> {
+impl<K: Key, V: Value> Drop for OpenWrite<K, V> {
     fn drop(&mut self) {
         if self.open {
             self.inner.counts.writes.unknown.add();
-            self.linger();
+            self.expire_at_deadline();
         }
     }
 }

@@ -25,18 +25,18 @@ where
     }
 }
 
-/// See [`path`].
+/// See [`path_param`].
 #[derive(Clone, Copy, Debug)]
-pub struct PathKey(&'static str);
+pub struct PathParam(&'static str);
 
 /// The path parameter of this name, percent-decoded by axum and read by
 /// [`ParseKey::parse_key`].
 #[must_use]
-pub fn path(parameter: &'static str) -> PathKey {
-    PathKey(parameter)
+pub fn path_param(parameter: &'static str) -> PathParam {
+    PathParam(parameter)
 }
 
-impl<K: ParseKey> ExtractKey<K> for PathKey {
+impl<K: ParseKey> ExtractKey<K> for PathParam {
     fn extract(&self, parts: &mut Parts) -> Option<K> {
         // The extractor only looks into the request, so it is ready at once.
         let params = RawPathParams::from_request_parts(parts, &()).now_or_never()?.ok()?;

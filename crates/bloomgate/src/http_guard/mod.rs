@@ -5,7 +5,7 @@
 //! use axum::http::StatusCode;
 //! use axum::routing::get;
 //! use axum::{Json, Router};
-//! use bloomgate::{Guard, Guarded, path};
+//! use bloomgate::{Guard, Guarded, path_param};
 //!
 //! # fn example(guard: Guard<i64, String>) -> Router {
 //! // The handler runs only for names that exist, and gets the row.
@@ -13,7 +13,7 @@
 //!
 //! Router::new()
 //!     .route("/names/{id}", read_through)
-//!     .route_layer(guard.layer(path("id")).not_found(|| (StatusCode::NOT_FOUND, "no such name")))
+//!     .route_layer(guard.layer(path_param("id")).not_found(|| (StatusCode::NOT_FOUND, "no such name")))
 //! # }
 //! ```
 
@@ -28,7 +28,7 @@ mod tests;
 use crate::guard::{Guard, Value};
 use crate::key::Key;
 
-pub use extract::{ExtractKey, PathKey, path};
+pub use extract::{ExtractKey, PathParam, path_param};
 pub use future::ResponseFuture;
 pub use layer::GuardLayer;
 pub use reply::{Guarded, GuardedRejection};

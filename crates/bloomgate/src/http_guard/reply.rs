@@ -44,7 +44,7 @@ impl<V: Serialize> Serialize for Guarded<V> {
 #[derive(Clone)]
 pub(super) struct NoKey(pub(super) NotFound);
 
-/// Why a handler that wants a row gets none.
+/// OpenReason a handler that wants a row gets none.
 pub struct GuardedRejection(Rejected);
 
 enum Rejected {

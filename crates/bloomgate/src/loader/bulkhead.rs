@@ -1,4 +1,4 @@
-//! How many loads run at a time, and how long one may wait for a place.
+//! How many loads run at a time, and how long one may wait for a permit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,60 +14,60 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BulkheadLimits {
     /// Loads at a time.
-    pub(crate) places: usize,
+    pub(crate) permits: usize,
     /// Of these, for ids never seen to exist.
-    pub(crate) unlikely: usize,
-    /// Longest wait for a place.
+    pub(crate) unseen: usize,
+    /// Longest wait for a permit.
     pub(crate) queue: Duration,
     /// Most waiters at a time.
     pub(crate) waiters: usize,
 }
 
-/// Two shares of one set of places, with a queue that has a deadline.
+/// Two shares of one set of permits, with a queue that has a deadline.
 #[derive(Debug)]
 pub(crate) struct Bulkhead {
-    places: Arc<Semaphore>,
-    unlikely: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
+    unseen: Arc<Semaphore>,
     waiting: AtomicUsize,
     limits: BulkheadLimits,
     clock: Clock,
 }
 
-/// A place in the bulkhead, given back when dropped.
+/// A permit in the bulkhead, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Permit {
     _share: Option<OwnedSemaphorePermit>,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Bulkhead {
     pub(crate) fn new(limits: BulkheadLimits, clock: Clock) -> Self {
         Self {
-            places: Arc::new(Semaphore::new(limits.places)),
-            unlikely: Arc::new(Semaphore::new(limits.unlikely)),
+            permits: Arc::new(Semaphore::new(limits.permits)),
+            unseen: Arc::new(Semaphore::new(limits.unseen)),
             waiting: AtomicUsize::new(0),
             limits,
             clock,
         }
     }
 
-    /// Waits for a place, first come, first served within a share.
-    pub(crate) async fn enter(&self, share: Share) -> Result<Place, Error> {
+    /// Waits for a permit, first come, first served within a share.
+    pub(crate) async fn enter(&self, share: Share) -> Result<Permit, Error> {
         let _waiting = Waiting::count(&self.waiting);
         if self.waiting.load(Ordering::Relaxed) > self.limits.waiters {
             return Err(Error::Shed { waited: Duration::ZERO });
         }
         let entering = async {
-            // The share first: an unlikely id that waits must not hold a place meanwhile.
+            // The share first: an unseen id that waits must not hold a permit meanwhile.
             let share = match share {
                 Share::Full => None,
-                Share::Unlikely => Some(Arc::clone(&self.unlikely).acquire_owned().await.ok()?),
+                Share::Unseen => Some(Arc::clone(&self.unseen).acquire_owned().await.ok()?),
             };
-            let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
-            Some(Place { _share: share, _place: place })
+            let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
+            Some(Permit { _share: share, _permit: permit })
         };
         match self.clock.timeout(self.limits.queue, entering).await {
-            Ok(Some(place)) => Ok(place),
+            Ok(Some(permit)) => Ok(permit),
             // The semaphores are never closed, so `None` doesn't happen; shedding is safe anyway.
             Ok(None) | Err(_) => Err(Error::Shed { waited: self.limits.queue }),
         }

@@ -3,7 +3,7 @@
 mod bulkhead;
 mod from_fn;
 #[cfg(feature = "postgres")]
-mod loan;
+mod pooled_connection;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "sqlite")]
@@ -21,7 +21,7 @@ use futures_util::future::BoxFuture;
 use crate::clock::Clock;
 use crate::error::{BoxError, Error};
 use crate::ports::Loader;
-use crate::telemetry::{LoaderCounts, Seldom};
+use crate::telemetry::{LoaderCounts, LogLimiter};
 
 pub(crate) use bulkhead::{Bulkhead, BulkheadLimits};
 pub use from_fn::{FromFn, from_fn};
@@ -50,10 +50,10 @@ where
 /// How much of the database a load may claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// All places.
+    /// All permits.
     Full,
     /// The smaller share, for ids that were never seen to exist.
-    Unlikely,
+    Unseen,
 }
 
 /// The loader with its limits.
@@ -63,7 +63,7 @@ pub(crate) struct LimitedLoader<K, V> {
     timeout: Duration,
     clock: Clock,
     counts: Arc<LoaderCounts>,
-    complaints: Seldom,
+    log_limiter: LogLimiter,
 }
 
 impl<K, V> std::fmt::Debug for LimitedLoader<K, V> {
@@ -80,19 +80,19 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
         clock: Clock,
         counts: Arc<LoaderCounts>,
     ) -> Self {
-        let complaints = Seldom::new(clock.clone());
-        Self { loader, bulkhead, timeout, clock, counts, complaints }
+        let log_limiter = LogLimiter::new(clock.clone());
+        Self { loader, bulkhead, timeout, clock, counts, log_limiter }
     }
 
-    /// One load: waits for a place, calls `starting`, asks. A panic of the loader is an error.
+    /// One load: waits for a permit, calls `starting`, asks. A panic of the loader is an error.
     pub(crate) async fn load(
         &self,
         key: &K,
         share: Share,
         starting: impl FnOnce(),
     ) -> Result<Option<V>, Error> {
-        let _place = match self.bulkhead.enter(share).await {
-            Ok(place) => place,
+        let _permit = match self.bulkhead.enter(share).await {
+            Ok(permit) => permit,
             Err(shed) => {
                 self.counts.shed.add();
                 return Err(shed);
@@ -113,7 +113,7 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
             }
             Ok(Ok(Err(error))) => {
                 self.counts.errors.add();
-                self.complaints.say(|failures| {
+                self.log_limiter.say(|failures| {
                     let error = &*error as &dyn std::error::Error;
                     tracing::warn!(error, failures, "loads fail");
                 });

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use sqlx::postgres::{PgRow, Postgres};
 use sqlx::{FromRow, PgPool};
 
-use super::loan::{Loan, is_broken};
+use super::pooled_connection::{PooledConnection, is_broken};
 use crate::ports::Loader;
 
 /// Loads a row with one query.
@@ -15,8 +15,8 @@ use crate::ports::Loader;
 /// rather than waited for, and a load that meets a dead connection, as all are after a restart of
 /// the server, is tried again with the next one. So the pool needs no `test_before_acquire`, which
 /// costs a round trip. Give it an `acquire_timeout` within the guard's
-/// [`load_timeout`](crate::Builder::load_timeout), and more connections than the guard has places
-/// for [`loads`](crate::Builder::loads).
+/// [`load_timeout`](crate::GuardBuilder::load_timeout), and more connections than the guard has permits
+/// for [`max_concurrent_loads`](crate::GuardBuilder::max_concurrent_loads).
 pub struct PgLoader<V> {
     pool: PgPool,
     sql: &'static str,
@@ -53,9 +53,9 @@ where
     async fn load(&self, key: &K) -> Result<Option<V>, sqlx::Error> {
         let mut others = self.pool.options().get_max_connections();
         loop {
-            let mut loan = Loan::of(&self.pool).await?;
+            let mut connection = PooledConnection::of(&self.pool).await?;
             let query = sqlx::query_as(self.sql).bind(key.clone());
-            match query.fetch_optional(loan.connection()).await {
+            match query.fetch_optional(connection.connection()).await {
                 // Reading changes nothing, so another connection may be asked instead.
                 Err(error) if is_broken(&error) => {
                     if others == 0 {
@@ -64,7 +64,7 @@ where
                     others -= 1;
                 }
                 answer => {
-                    loan.give_back();
+                    connection.give_back();
                     return answer;
                 }
             }

@@ -9,7 +9,7 @@ use sqlx::{FromRow, SqlitePool};
 use crate::ports::Loader;
 
 /// Loads a row with one query. The budget of a load is the guard's; give the pool an
-/// `acquire_timeout` within it, and more connections than the guard has places for loads.
+/// `acquire_timeout` within it, and more connections than the guard has permits for loads.
 pub struct SqliteLoader<V> {
     pool: SqlitePool,
     sql: &'static str,

@@ -18,7 +18,7 @@ use crate::key::KeyBytes;
 pub(crate) struct LocalLimits {
     pub(crate) values: u64,
     pub(crate) nulls: u64,
-    pub(crate) stale_for: Duration,
+    pub(crate) stale_if_error: Duration,
 }
 
 struct Held<T> {
@@ -62,7 +62,7 @@ pub(crate) enum Local<V> {
 pub(crate) struct LocalCache<V> {
     values: Cache<KeyBytes, Held<Arc<V>>>,
     nulls: Cache<KeyBytes, Held<()>>,
-    stale_for: Duration,
+    stale_if_error: Duration,
     clock: Clock,
 }
 
@@ -81,7 +81,7 @@ impl<V: Send + Sync + 'static> LocalCache<V> {
         Self {
             values: cache(limits.values),
             nulls: cache(limits.nulls),
-            stale_for: limits.stale_for,
+            stale_if_error: limits.stale_if_error,
             clock,
         }
     }
@@ -101,7 +101,7 @@ impl<V: Send + Sync + 'static> LocalCache<V> {
     /// A row whose time is over but which no write has touched, for when the database fails.
     pub(crate) fn stale(&self, key: &KeyBytes) -> Option<Arc<V>> {
         let held = self.values.get(key)?;
-        (self.clock.now() < held.until + self.stale_for).then_some(held.what)
+        (self.clock.now() < held.until + self.stale_if_error).then_some(held.what)
     }
 
     pub(crate) fn put_value(&self, key: KeyBytes, value: Arc<V>, ttl: Duration) {
@@ -109,7 +109,7 @@ impl<V: Send + Sync + 'static> LocalCache<V> {
         let held = Held {
             what: value,
             until: self.clock.now() + ttl,
-            keep: ttl.saturating_add(self.stale_for),
+            keep: ttl.saturating_add(self.stale_if_error),
         };
         self.values.insert(key, held);
     }
@@ -140,7 +140,7 @@ mod tests {
 
     fn fixture() -> (LocalCache<String>, crate::clock::ManualTime) {
         let (clock, time) = Clock::manual();
-        let limits = LocalLimits { values: 100, nulls: 100, stale_for: 60 * SECOND };
+        let limits = LocalLimits { values: 100, nulls: 100, stale_if_error: 60 * SECOND };
         (LocalCache::new(limits, clock), time)
     }
 

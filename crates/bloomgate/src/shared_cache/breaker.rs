@@ -28,14 +28,14 @@ pub(crate) struct Breaker {
 
 /// The right to try once; says how it went.
 #[derive(Debug)]
-pub(crate) struct Pass<'a>(&'a Breaker);
+pub(crate) struct Permit<'a>(&'a Breaker);
 
 impl Breaker {
     pub(crate) fn new(clock: Clock) -> Self {
         Self { state: Mutex::new(State { failures: 0, probe_at: None }), clock }
     }
 
-    pub(crate) fn enter(&self) -> Option<Pass<'_>> {
+    pub(crate) fn enter(&self) -> Option<Permit<'_>> {
         let mut state = self.state.lock();
         if let Some(probe_at) = state.probe_at {
             let now = self.clock.now();
@@ -45,11 +45,11 @@ impl Breaker {
             // This caller is the probe. Should it vanish without a word, the next one comes due.
             state.probe_at = Some(now + PROBE_AFTER);
         }
-        Some(Pass(self))
+        Some(Permit(self))
     }
 }
 
-impl Pass<'_> {
+impl Permit<'_> {
     pub(crate) fn succeeded(self) {
         *self.0.state.lock() = State { failures: 0, probe_at: None };
     }

@@ -5,7 +5,7 @@
 //! | `V` | key check (8 bytes), end in Unix ms (8 bytes), the row's payload |
 //! | `N` | key check, end |
 //! | `L` | the lease's token, 32 hexadecimal digits |
-//! | `M` | the mark: for each open write its token, `:`, its deadline in ms by the server's clock, `;` |
+//! | `M` | the intent: for each open write its token, `:`, its deadline in ms by the server's clock, `;` |
 //!
 //! Numbers are little-endian. A payload is whatever follows the head, so no payload can look like
 //! a sentinel. The check (XXH3-64 of the canonical key) guards against an answer that belongs to
@@ -14,16 +14,16 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::ports::{Entry, Slot, SlotKey, Token};
+use crate::ports::{Entry, LeaseId, Slot, SlotKey};
 
 const VALUE: u8 = b'V';
 const NULL: u8 = b'N';
 const LEASE: u8 = b'L';
-const MARK: u8 = b'M';
+const INTENT: u8 = b'M';
 /// Tag, key check, end.
 const HEAD: usize = 17;
 
-/// Why the bytes of a slot can't be used.
+/// OpenReason the bytes of a slot can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
     /// Not an envelope.
@@ -45,14 +45,14 @@ pub(crate) fn encode(slot: &SlotKey, entry: &Entry, until: u64) -> Bytes {
     out.freeze()
 }
 
-pub(crate) fn lease(token: Token) -> String {
-    format!("L{}", token.to_hex())
+pub(crate) fn lease(id: LeaseId) -> String {
+    format!("L{}", id.to_hex())
 }
 
 pub(crate) fn decode(slot: &SlotKey, bytes: &Bytes) -> Result<Slot, Unusable> {
     match bytes.first() {
-        Some(&LEASE) => return Ok(Slot::Busy),
-        Some(&MARK) => return Ok(Slot::Writing),
+        Some(&LEASE) => return Ok(Slot::LeaseHeld),
+        Some(&INTENT) => return Ok(Slot::WriteIntent),
         Some(&(VALUE | NULL)) if bytes.len() >= HEAD => {}
         _ => return Err(Unusable::Garbled),
     }

@@ -9,19 +9,19 @@ use parking_lot::Mutex;
 
 use crate::clock::{Clock, Moment};
 use crate::error::StoreError;
-use crate::ports::{Entry, Filled, Neighbour, Slot, SlotKey, Store, Token};
+use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
 
 #[derive(Clone, Debug)]
 enum Content {
     Entry(Entry, u64),
-    Lease(Token),
-    Mark(HashMap<Token, Moment>),
+    Lease(LeaseId),
+    WriteIntent(HashMap<WriteId, Moment>),
 }
 
 #[derive(Debug, Default)]
 struct State {
     slots: HashMap<SlotKey, (Content, Moment)>,
-    members: HashMap<(String, Token), (u64, Moment)>,
+    members: HashMap<(String, InstanceId), (u64, Moment)>,
 }
 
 /// The shared cache in memory.
@@ -81,9 +81,9 @@ impl State {
 
     fn read(&mut self, slot: &SlotKey, now: Moment) -> Slot {
         match self.live(slot, now) {
-            None => Slot::Vacant,
-            Some(Content::Lease(_)) => Slot::Busy,
-            Some(Content::Mark(_)) => Slot::Writing,
+            None => Slot::Empty,
+            Some(Content::Lease(_)) => Slot::LeaseHeld,
+            Some(Content::WriteIntent(_)) => Slot::WriteIntent,
             Some(Content::Entry(Entry::Null, until)) => Slot::Null { until: *until },
             Some(Content::Entry(Entry::Value(payload), until)) => {
                 Slot::Value { payload: payload.clone(), until: *until }
@@ -91,15 +91,15 @@ impl State {
         }
     }
 
-    fn holds_lease(&mut self, slot: &SlotKey, lease: Token, now: Moment) -> bool {
+    fn holds_lease(&mut self, slot: &SlotKey, lease: LeaseId, now: Moment) -> bool {
         matches!(self.live(slot, now), Some(Content::Lease(holder)) if *holder == lease)
     }
 
-    fn put_mark(&mut self, slot: &SlotKey, mut mark: HashMap<Token, Moment>, now: Moment) {
-        mark.retain(|_, deadline| now < *deadline);
-        match mark.values().max().copied() {
+    fn store_intent(&mut self, slot: &SlotKey, mut intent: HashMap<WriteId, Moment>, now: Moment) {
+        intent.retain(|_, deadline| now < *deadline);
+        match intent.values().max().copied() {
             Some(latest) => {
-                self.slots.insert(slot.clone(), (Content::Mark(mark), latest));
+                self.slots.insert(slot.clone(), (Content::WriteIntent(intent), latest));
             }
             None => {
                 self.slots.remove(slot);
@@ -116,13 +116,13 @@ impl Store for MemoryStore {
     fn get_or_lease<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Slot, StoreError>> {
         self.step(|state, now| match state.read(slot, now) {
-            Slot::Vacant => {
+            Slot::Empty => {
                 state.slots.insert(slot.clone(), (Content::Lease(lease), now + ttl));
-                Slot::Leased
+                Slot::LeaseGranted
             }
             found => found,
         })
@@ -135,7 +135,7 @@ impl Store for MemoryStore {
     fn fill<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         entry: Entry,
         until: u64,
         ttl: Duration,
@@ -152,7 +152,7 @@ impl Store for MemoryStore {
     fn release<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.step(|state, now| {
             if state.holds_lease(slot, lease, now) {
@@ -161,43 +161,43 @@ impl Store for MemoryStore {
         })
     }
 
-    fn mark<'a>(
+    fn put_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
         lives: Duration,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.step(|state, now| {
-            let mut mark = match state.live(slot, now) {
-                Some(Content::Mark(mark)) => mark.clone(),
+            let mut intent = match state.live(slot, now) {
+                Some(Content::WriteIntent(intent)) => intent.clone(),
                 _ => HashMap::new(),
             };
-            mark.insert(write, now + lives);
-            state.put_mark(slot, mark, now);
+            intent.insert(write, now + lives);
+            state.store_intent(slot, intent, now);
         })
     }
 
-    fn unmark<'a>(
+    fn clear_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.step(|state, now| {
-            let mut mark = match state.live(slot, now) {
-                Some(Content::Mark(mark)) => mark.clone(),
+            let mut intent = match state.live(slot, now) {
+                Some(Content::WriteIntent(intent)) => intent.clone(),
                 _ => HashMap::new(),
             };
-            mark.remove(&write);
-            state.put_mark(slot, mark, now);
+            intent.remove(&write);
+            state.store_intent(slot, intent, now);
         })
     }
 
-    fn beat<'a>(
+    fn heartbeat<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
         ttl: Duration,
-    ) -> BoxFuture<'a, Result<Vec<Neighbour>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>> {
         self.step(|state, now| {
             state.members.retain(|_, (_, last)| now.since(*last) <= ttl);
             let mine = state.members.entry((namespace.to_owned(), member)).or_insert((0, now));
@@ -205,7 +205,10 @@ impl Store for MemoryStore {
             let others = state.members.iter();
             others
                 .filter(|((space, other), _)| space == namespace && *other != member)
-                .map(|((_, other), (beats, _))| Neighbour { member: other.to_hex(), beats: *beats })
+                .map(|((_, other), (heartbeats, _))| Peer {
+                    member: other.to_hex(),
+                    heartbeats: *heartbeats,
+                })
                 .collect()
         })
     }
@@ -213,7 +216,7 @@ impl Store for MemoryStore {
     fn leave<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.step(|state, _| {
             state.members.remove(&(namespace.to_owned(), member));

@@ -22,8 +22,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::clock::Clock;
-use crate::error::{StoreError, StoreFault};
-use crate::ports::{Entry, Filled, Slot, SlotKey, Store, Token};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, Store, WriteId};
 use crate::telemetry::SharedCounts;
 
 use breaker::Breaker;
@@ -71,7 +71,7 @@ impl SharedCache {
         }
     }
 
-    /// Why the shared cache can't be used now.
+    /// OpenReason the shared cache can't be used now.
     pub(crate) fn last_error(&self) -> Option<String> {
         self.last_error.lock().clone()
     }
@@ -84,7 +84,7 @@ impl SharedCache {
     pub(crate) async fn get_or_lease(
         &self,
         slot: &SlotKey,
-        lease: Token,
+        lease: LeaseId,
         ttl: Duration,
     ) -> Result<Slot, StoreError> {
         self.run("read", self.store.get_or_lease(slot, lease, ttl)).await
@@ -97,7 +97,7 @@ impl SharedCache {
     pub(crate) async fn fill(
         &self,
         slot: &SlotKey,
-        lease: Token,
+        lease: LeaseId,
         entry: Entry,
         until: u64,
         ttl: Duration,
@@ -105,21 +105,25 @@ impl SharedCache {
         self.run("fill", self.store.fill(slot, lease, entry, until, ttl)).await
     }
 
-    pub(crate) async fn release(&self, slot: &SlotKey, lease: Token) -> Result<(), StoreError> {
+    pub(crate) async fn release(&self, slot: &SlotKey, lease: LeaseId) -> Result<(), StoreError> {
         self.run("release", self.store.release(slot, lease)).await
     }
 
-    pub(crate) async fn mark(
+    pub(crate) async fn put_intent(
         &self,
         slot: &SlotKey,
-        write: Token,
+        write: WriteId,
         lives: Duration,
     ) -> Result<(), StoreError> {
-        self.run("mark", self.store.mark(slot, write, lives)).await
+        self.run("intent", self.store.put_intent(slot, write, lives)).await
     }
 
-    pub(crate) async fn unmark(&self, slot: &SlotKey, write: Token) -> Result<(), StoreError> {
-        self.run("unmark", self.store.unmark(slot, write)).await
+    pub(crate) async fn clear_intent(
+        &self,
+        slot: &SlotKey,
+        write: WriteId,
+    ) -> Result<(), StoreError> {
+        self.run("unmark", self.store.clear_intent(slot, write)).await
     }
 
     async fn run<T>(
@@ -127,10 +131,10 @@ impl SharedCache {
         what: &'static str,
         operation: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let Some(pass) = self.breaker.enter() else {
+        let Some(permit) = self.breaker.enter() else {
             self.counts.errors.add();
             return Err(StoreError::new(
-                StoreFault::Unreachable,
+                StoreErrorKind::Unreachable,
                 format!(
                     "{what}: the shared cache did not answer lately and is not asked for a moment"
                 ),
@@ -146,23 +150,23 @@ impl SharedCache {
         let result = match self.clock.timeout(self.budget, prepared_then).await {
             Ok(result) => result,
             Err(_elapsed) => Err(StoreError::new(
-                StoreFault::TimedOut,
+                StoreErrorKind::TimedOut,
                 format!("{what}: the shared cache did not answer within {:?}", self.budget),
             )),
         };
         match &result {
             Ok(_) => {
-                pass.succeeded();
+                permit.succeeded();
                 *self.last_error.lock() = None;
             }
             Err(error) => {
                 self.counts.errors.add();
-                if error.is_outage() || error.fault() == StoreFault::Unsupported {
+                if error.is_outage() || error.kind() == StoreErrorKind::Unsupported {
                     // Who answers next may be another server.
                     self.prepared.store(false, Ordering::Release);
-                    pass.failed()
+                    permit.failed()
                 } else {
-                    pass.succeeded()
+                    permit.succeeded()
                 }
                 *self.last_error.lock() = Some(error.to_string());
             }

@@ -11,8 +11,8 @@ use sha2::{Digest as _, Sha256};
 use super::envelope::{self, Unusable};
 use super::redis_link::Link;
 use super::scripts;
-use crate::error::{StoreError, StoreFault};
-use crate::ports::{Entry, Filled, Neighbour, Slot, SlotKey, Store, Token};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
 
 /// Longest canonical key, in bytes, that stands in a slot's name as it is. Longer ones stand as
 /// their SHA-256, never cut short.
@@ -30,11 +30,11 @@ pub struct RedisStore {
 }
 
 struct Scripts {
-    mark: Script,
-    unmark: Script,
+    put_intent: Script,
+    clear_intent: Script,
     fill: Script,
     release: Script,
-    beat: Script,
+    heartbeat: Script,
 }
 
 impl fmt::Debug for RedisStore {
@@ -65,25 +65,25 @@ impl RedisStore {
         let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
         let client = Client::open(info.set_tcp_settings(tcp)).map_err(broken)?;
         let scripts = Scripts {
-            mark: Script::new(scripts::MARK),
-            unmark: Script::new(scripts::UNMARK),
+            put_intent: Script::new(scripts::PUT_INTENT),
+            clear_intent: Script::new(scripts::CLEAR_INTENT),
             fill: Script::new(scripts::FILL),
             release: Script::new(scripts::RELEASE),
-            beat: Script::new(scripts::BEAT),
+            heartbeat: Script::new(scripts::HEARTBEAT),
         };
         Ok(Self { link: Link::new(client).map_err(broken)?, scripts })
     }
 
-    fn understand(slot: &SlotKey, stored: &Bytes) -> Slot {
+    fn decode(slot: &SlotKey, stored: &Bytes) -> Slot {
         match envelope::decode(slot, stored) {
             Ok(found) => found,
             Err(Unusable::OtherKey) => {
                 tracing::error!("a shared slot holds the entry of another key; it is not used");
-                Slot::Vacant
+                Slot::Empty
             }
             Err(Unusable::Garbled) => {
                 tracing::error!("a shared slot holds something that is not ours; it is not used");
-                Slot::Vacant
+                Slot::Empty
             }
         }
     }
@@ -91,25 +91,25 @@ impl RedisStore {
     async fn read(&self, slot: &SlotKey) -> Result<Slot, StoreError> {
         let stored: Option<Bytes> =
             self.link.query(redis::cmd("GET").arg(name_of(slot))).await.map_err(failed("GET"))?;
-        Ok(stored.map_or(Slot::Vacant, |stored| Self::understand(slot, &stored)))
+        Ok(stored.map_or(Slot::Empty, |stored| Self::decode(slot, &stored)))
     }
 }
 
 /// Turns a driver's error into ours.
 fn failed(what: &'static str) -> impl Fn(RedisError) -> StoreError {
     move |error| {
-        let fault = match error.kind() {
-            _ if error.is_timeout() => StoreFault::TimedOut,
-            ErrorKind::AuthenticationFailed => StoreFault::Unsupported,
-            _ if error.code() == Some("NOAUTH") => StoreFault::Unsupported,
-            ErrorKind::Io => StoreFault::Unreachable,
-            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => StoreFault::Confused,
+        let kind = match error.kind() {
+            _ if error.is_timeout() => StoreErrorKind::TimedOut,
+            ErrorKind::AuthenticationFailed => StoreErrorKind::Unsupported,
+            _ if error.code() == Some("NOAUTH") => StoreErrorKind::Unsupported,
+            ErrorKind::Io => StoreErrorKind::Unreachable,
+            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => StoreErrorKind::InvalidResponse,
             _ if error.is_connection_dropped() || error.is_connection_refusal() => {
-                StoreFault::Unreachable
+                StoreErrorKind::Unreachable
             }
-            _ => StoreFault::Refused,
+            _ => StoreErrorKind::Rejected,
         };
-        StoreError::new(fault, format!("redis: {what}: {error}")).with_source(error)
+        StoreError::new(kind, format!("redis: {what}: {error}")).with_source(error)
     }
 }
 
@@ -155,7 +155,7 @@ impl Store for RedisStore {
             match major {
                 Some(major) if major >= MIN_MAJOR => Ok(()),
                 _ => Err(StoreError::new(
-                    StoreFault::Unsupported,
+                    StoreErrorKind::Unsupported,
                     format!("redis: the server's version is {version}; 7.0 or later is needed"),
                 )),
             }
@@ -165,7 +165,7 @@ impl Store for RedisStore {
     fn get_or_lease<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Slot, StoreError>> {
         Box::pin(async move {
@@ -174,8 +174,8 @@ impl Store for RedisStore {
             command.arg("NX").arg("GET").arg("PX").arg(millis(ttl));
             let answer: Result<Option<Bytes>, RedisError> = self.link.query(&command).await;
             match answer {
-                Ok(None) => Ok(Slot::Leased),
-                Ok(Some(stored)) => Ok(Self::understand(slot, &stored)),
+                Ok(None) => Ok(Slot::LeaseGranted),
+                Ok(Some(stored)) => Ok(Self::decode(slot, &stored)),
                 // Rule B15: such a server can still be read.
                 Err(error) if is_full_or_read_only(&error) => self.read(slot).await,
                 Err(error) => Err(failed("SET NX GET")(error)),
@@ -190,7 +190,7 @@ impl Store for RedisStore {
     fn fill<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         entry: Entry,
         until: u64,
         ttl: Duration,
@@ -208,7 +208,7 @@ impl Store for RedisStore {
     fn release<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let mut call = self.scripts.release.key(name_of(slot));
@@ -217,50 +217,50 @@ impl Store for RedisStore {
         })
     }
 
-    fn mark<'a>(
+    fn put_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
         lives: Duration,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let mut call = self.scripts.mark.key(name_of(slot));
+            let mut call = self.scripts.put_intent.key(name_of(slot));
             call.arg(write.to_hex()).arg(millis(lives));
-            self.link.invoke(&call).await.map_err(failed("mark"))
+            self.link.invoke(&call).await.map_err(failed("intent"))
         })
     }
 
-    fn unmark<'a>(
+    fn clear_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let mut call = self.scripts.unmark.key(name_of(slot));
+            let mut call = self.scripts.clear_intent.key(name_of(slot));
             call.arg(write.to_hex());
             self.link.invoke(&call).await.map_err(failed("unmark"))
         })
     }
 
-    fn beat<'a>(
+    fn heartbeat<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
         ttl: Duration,
-    ) -> BoxFuture<'a, Result<Vec<Neighbour>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>> {
         Box::pin(async move {
-            let mut call = self.scripts.beat.key(members_of(namespace));
+            let mut call = self.scripts.heartbeat.key(members_of(namespace));
             call.arg(member.to_hex()).arg(millis(ttl));
             let others: Vec<(String, u64)> =
-                self.link.invoke(&call).await.map_err(failed("beat"))?;
-            Ok(others.into_iter().map(|(member, beats)| Neighbour { member, beats }).collect())
+                self.link.invoke(&call).await.map_err(failed("heartbeat"))?;
+            Ok(others.into_iter().map(|(member, heartbeats)| Peer { member, heartbeats }).collect())
         })
     }
 
     fn leave<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let mut command = redis::cmd("HDEL");

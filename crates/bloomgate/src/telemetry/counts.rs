@@ -18,7 +18,7 @@ impl Counter {
 }
 
 /// What the gate said. On a cache line of its own: an attack writes it at every request, and
-/// must not slow down who reads a neighbour.
+/// must not slow down who reads a peer.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct VerdictCounts {
@@ -48,7 +48,7 @@ pub(crate) struct SharedCounts {
     pub(crate) undecodable: Counter,
 }
 
-/// What the loader did. `loads` counts queries begun; each ends as one of found, absent, error or
+/// What the loader did. `max_concurrent_loads` counts queries begun; each ends as one of found, absent, error or
 /// time-out. `shed` counts loads that never began.
 #[derive(Debug, Default)]
 pub(crate) struct LoaderCounts {
@@ -70,8 +70,8 @@ pub(crate) struct WriteCounts {
     pub(crate) unknown: Counter,
     /// Refused at Begin.
     pub(crate) refused: Counter,
-    /// Went on without a mark or an announcement, under `AcceptBound`.
-    pub(crate) unmarked: Counter,
+    /// Went on without a write intent or an announcement, under `AllowStale`.
+    pub(crate) without_intent: Counter,
 }
 
 /// All counters of a guard.

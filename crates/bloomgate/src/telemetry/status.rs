@@ -24,7 +24,7 @@ pub struct Status {
     pub guarded_routes: u64,
     /// How the warm-up is doing; `None` once it has succeeded.
     pub warm_up_error: Option<String>,
-    /// Why the shared cache can't be used now, if it can't.
+    /// OpenReason the shared cache can't be used now, if it can't.
     pub shared_cache_error: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub enum GateState {
 pub struct GateStatus {
     /// Open or closed.
     pub state: GateState,
-    /// Why it is open, in a word (see [`Why::name`](crate::Why::name)); `None` when closed.
+    /// OpenReason it is open, in a word (see [`OpenReason::name`](crate::OpenReason::name)); `None` when closed.
     pub reason: Option<&'static str>,
     /// The same in a sentence.
     pub detail: Option<String>,
@@ -59,7 +59,7 @@ pub struct GateStatus {
     pub distinct: Option<u64>,
     /// Ids it is sized for; `None` if it grows, or while there is no filter.
     pub capacity: Option<u64>,
-    /// Share of its bits that are set, or of its places that are taken, 0 to 1.
+    /// Share of its bits that are set, or of its permits that are taken, 0 to 1.
     pub fill_ratio: f64,
     /// False-positive rate to expect at capacity, 0 to 1.
     pub expected_false_positive_rate: f64,
@@ -97,8 +97,8 @@ pub struct CountsStatus {
     pub writes_unknown: u64,
     /// Writes that were refused before they started.
     pub writes_refused: u64,
-    /// Writes that went on without a mark, outside the guarantee.
-    pub writes_unmarked: u64,
+    /// Writes that went on without a write intent, outside the guarantee.
+    pub writes_without_intent: u64,
 }
 
 /// Look-ups in a cache.
@@ -125,7 +125,7 @@ pub struct SharedCacheCounts {
     pub misses: u64,
     /// Operations that failed, those that the breaker answered included.
     pub errors: u64,
-    /// Rows that could not be decoded (counted as misses too).
+    /// FakeTable that could not be decoded (counted as misses too).
     pub undecodable: u64,
 }
 
@@ -205,7 +205,7 @@ impl CountsStatus {
             writes_ended: writes.ended.get(),
             writes_unknown: writes.unknown.get(),
             writes_refused: writes.refused.get(),
-            writes_unmarked: writes.unmarked.get(),
+            writes_without_intent: writes.without_intent.get(),
         }
     }
 }

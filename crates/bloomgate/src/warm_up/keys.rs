@@ -4,7 +4,7 @@ use futures_util::future::{BoxFuture, ready};
 
 use crate::error::SourceError;
 use crate::key::{Key, KeyBytes};
-use crate::ports::{Scan, ScanCompleted, ScanFrom, Settled, Source};
+use crate::ports::{Quiesced, Scan, ScanCompleted, ScanFrom, Source};
 
 /// A fixed list of keys: for services whose ids don't live in a database, and for tests.
 #[derive(Clone, Debug)]
@@ -22,9 +22,9 @@ impl Source for Keys {
         Box::pin(ready(Ok(self.0.len() as u64)))
     }
 
-    fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
+    fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
         // Nobody writes to a fixed list.
-        Box::pin(ready(Ok(Settled::Yes)))
+        Box::pin(ready(Ok(Quiesced::Drained)))
     }
 
     fn scan<'a>(

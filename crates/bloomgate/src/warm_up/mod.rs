@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 
 use crate::clock::{Clock, Moment};
 use crate::error::SourceError;
-use crate::ports::{Place, Scan, ScanCompleted, ScanFrom, Settled, Source};
+use crate::ports::{Cursor, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
 
 pub use keys::Keys;
 #[cfg(feature = "postgres")]
@@ -96,7 +96,7 @@ impl Backoff {
 /// Hands keys on, remembers the last checkpoint and that something moved.
 struct Filling<'a> {
     insert: &'a mut (dyn FnMut(&[u8]) + Send),
-    place: &'a mut ScanFrom,
+    from: &'a mut ScanFrom,
     moved: Arc<AtomicU64>,
     progress: &'a Progress,
 }
@@ -108,8 +108,8 @@ impl Scan for Filling<'_> {
         self.progress.keys.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn checkpoint(&mut self, place: Place) {
-        *self.place = ScanFrom::After(place);
+    fn checkpoint(&mut self, cursor: Cursor) {
+        *self.from = ScanFrom::After(cursor);
         self.moved.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -122,20 +122,20 @@ pub(crate) async fn fill(
     progress: &Progress,
     clock: &Clock,
 ) -> ScanCompleted {
-    let mut place = ScanFrom::Start;
+    let mut from = ScanFrom::Start;
     let mut backoff = Backoff::new(clock.clone());
     progress.keys.store(0, Ordering::Relaxed);
     loop {
         let moved = Arc::new(AtomicU64::new(0));
-        let from = place.clone();
+        let start = from.clone();
         let attempt = {
             let mut filling = Filling {
                 insert: &mut insert,
-                place: &mut place,
+                from: &mut from,
                 moved: Arc::clone(&moved),
                 progress,
             };
-            let scan = source.scan(from, &mut filling);
+            let scan = source.scan(start, &mut filling);
             unless_stalled(scan, &moved, clock).await
         };
         match attempt {
@@ -180,7 +180,7 @@ async fn unless_stalled(
 
 /// Rule A8: waits until no write of a killed predecessor can still be under way: when the database
 /// says so, and at the latest when the write window has passed since `started`.
-pub(crate) async fn settle(
+pub(crate) async fn quiesce(
     source: &dyn Source,
     started: Moment,
     write_window: Duration,
@@ -190,9 +190,9 @@ pub(crate) async fn settle(
     let asking = async {
         let mut backoff = Backoff::new(clock.clone());
         loop {
-            match source.settle().await {
-                Ok(Settled::Yes) => return,
-                Ok(Settled::CannotTell) => return std::future::pending().await,
+            match source.quiesce().await {
+                Ok(Quiesced::Drained) => return,
+                Ok(Quiesced::Unknown) => return std::future::pending().await,
                 Err(error) => {
                     progress.failed("waiting for earlier writes to end", &error);
                     backoff.wait().await;
@@ -200,6 +200,6 @@ pub(crate) async fn settle(
             }
         }
     };
-    // An elapsed window settles it as well as an answer does.
+    // An elapsed window quiesces it as well as an answer does.
     let _ = clock.timeout_at(started + write_window, asking).await;
 }

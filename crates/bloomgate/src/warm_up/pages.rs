@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 
 use crate::error::{Error, SourceError};
 use crate::key::Key;
-use crate::ports::{Place, Scan, ScanCompleted, ScanFrom};
+use crate::ports::{Cursor, Scan, ScanCompleted, ScanFrom};
 use crate::sql::Quoted;
 
 /// The statements of a walk, and how errors name it.
@@ -57,7 +57,7 @@ pub(super) async fn walk<'a, K: Key>(
 ) -> Result<ScanCompleted, SourceError> {
     let mut last: Option<K> = match &from {
         ScanFrom::Start => None,
-        ScanFrom::After(place) => place.cursor().cloned(),
+        ScanFrom::After(cursor) => cursor.position().cloned(),
     };
     loop {
         let page = page_after(last).await?;
@@ -68,7 +68,7 @@ pub(super) async fn walk<'a, K: Key>(
         for key in &page {
             key.with_bytes(|bytes| into.key(bytes));
         }
-        into.checkpoint(Place::new(newest.clone()));
+        into.checkpoint(Cursor::new(newest.clone()));
         last = Some(newest);
         tokio::task::yield_now().await;
     }

@@ -12,7 +12,7 @@ use super::pages::{self, Statements};
 use crate::clock::Clock;
 use crate::error::{Error, SourceError};
 use crate::key::Key;
-use crate::ports::{Scan, ScanCompleted, ScanFrom, Settled, Source};
+use crate::ports::{Quiesced, Scan, ScanCompleted, ScanFrom, Source};
 
 /// Keys in one query.
 pub(super) const PAGE: u32 = 50_000;
@@ -79,7 +79,7 @@ where
     /// (`pg_snapshot_xmin`) is younger than one of our own (`pg_current_xact_id`). A snapshot's
     /// `xmax` wouldn't do: it lies just past the last transaction that *ended*, and whoever runs
     /// at or past it would be missed.
-    fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
+    fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
         Box::pin(async move {
             // The second counts from when the server answers.
             self.ask("SELECT 1::bigint").await?;
@@ -90,7 +90,7 @@ where
             {
                 self.clock.sleep(LOOK_EVERY).await;
             }
-            Ok(Settled::Yes)
+            Ok(Quiesced::Drained)
         })
     }
 

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, SqlitePool};
 use super::pages::{self, Statements};
 use crate::error::{Error, SourceError};
 use crate::key::Key;
-use crate::ports::{Scan, ScanCompleted, ScanFrom, Settled, Source};
+use crate::ports::{Quiesced, Scan, ScanCompleted, ScanFrom, Source};
 
 /// Keys in one query. A page takes a few milliseconds.
 pub(super) const PAGE: u32 = 10_000;
@@ -61,12 +61,12 @@ where
     }
 
     /// Holds the file's write lock once: whoever was writing is done.
-    fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
+    fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
         Box::pin(async move {
             let locked = self.pool.begin_with("BEGIN IMMEDIATE").await;
             let locked = locked.map_err(|error| self.sql.failed(error))?;
             locked.rollback().await.map_err(|error| self.sql.failed(error))?;
-            Ok(Settled::Yes)
+            Ok(Quiesced::Drained)
         })
     }
 

@@ -25,7 +25,7 @@ pub(crate) enum Database {
     Postgres(Postgres),
 }
 
-/// Why a write failed.
+/// OpenReason a write failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteFailed {
     /// The database said so, or couldn't be asked.
@@ -40,16 +40,16 @@ pub(crate) enum WriteFailed {
 }
 
 impl WriteFailure for WriteFailed {
-    fn is_settled(&self) -> bool {
+    fn outcome_is_known(&self) -> bool {
         match self {
-            Self::Database(error) => error.is_settled(),
+            Self::Database(error) => error.outcome_is_known(),
             Self::TimedOut => false,
             Self::Admit(_) => true,
         }
     }
 }
 
-/// Why the table isn't there to be used.
+/// OpenReason the table isn't there to be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PrepareError {
     #[error("the database can't be reached")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bloomgate::ports::{Scan, ScanCompleted, ScanFrom, Settled};
+use bloomgate::ports::{Quiesced, Scan, ScanCompleted, ScanFrom};
 use bloomgate::{Source, SourceError};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
@@ -36,7 +36,7 @@ impl Preparing {
         (Announce(sender), Self(receiver))
     }
 
-    /// Why the table can't be used yet; `None` if it can.
+    /// OpenReason the table can't be used yet; `None` if it can.
     pub(crate) fn why_not(&self) -> Option<String> {
         match &*self.0.borrow() {
             State::Trying => Some("the database is being prepared".to_owned()),
@@ -135,10 +135,10 @@ impl<S: Source> Source for WhenPrepared<S> {
         })
     }
 
-    fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
+    fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
         Box::pin(async {
             self.preparing.until_ready().await?;
-            self.source.settle().await
+            self.source.quiesce().await
         })
     }
 

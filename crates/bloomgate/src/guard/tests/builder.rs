@@ -3,22 +3,22 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use super::house::{MS, SECOND};
+use super::harness::{MS, SECOND};
 use super::store::{Faults, TestStore};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::gate::Gate;
-use crate::guard::{Builder, Guard};
+use crate::guard::{Guard, GuardBuilder};
 use crate::loader;
 use crate::warm_up::Keys;
 
-fn sane(name: &str) -> Builder<i64, String> {
+fn sane(name: &str) -> GuardBuilder<i64, String> {
     Guard::builder(name)
         .source(Keys::new([1_i64]))
         .loader(loader::from_fn(|_: i64| async { Ok::<_, Infallible>(None) }))
 }
 
-type Change = fn(Builder<i64, String>) -> Builder<i64, String>;
+type Change = fn(GuardBuilder<i64, String>) -> GuardBuilder<i64, String>;
 
 #[tokio::test]
 async fn nonsense_is_refused_by_the_name_of_its_field() {
@@ -30,10 +30,10 @@ async fn nonsense_is_refused_by_the_name_of_its_field() {
         ("jitter", |b| b.jitter(1.0)),
         ("jitter", |b| b.jitter(-0.1)),
         ("jitter", |b| b.jitter(f64::NAN)),
-        ("store_budget", |b| b.store_budget(Duration::ZERO)),
-        ("store_budget", |b| b.store_budget(61 * SECOND)),
+        ("store_timeout", |b| b.store_timeout(Duration::ZERO)),
+        ("store_timeout", |b| b.store_timeout(61 * SECOND)),
         // Twice the budget must fit into what W leaves after `run`.
-        ("store_budget", |b| b.store_budget(3 * SECOND)),
+        ("store_timeout", |b| b.store_timeout(3 * SECOND)),
         ("load_timeout", |b| b.load_timeout(Duration::ZERO)),
         ("load_timeout", |b| b.load_timeout(601 * SECOND)),
         ("queue_timeout", |b| b.queue_timeout(601 * SECOND)),
@@ -43,14 +43,14 @@ async fn nonsense_is_refused_by_the_name_of_its_field() {
         ("lease_ttl", |b| b.lease_ttl(Duration::ZERO)),
         // 2 × 100 ms + 250 ms + 2 s, less one.
         ("lease_ttl", |b| b.lease_ttl(2_449 * MS)),
-        ("stale_for", |b| b.stale_for(Duration::MAX)),
-        ("loads", |b| b.loads(0)),
-        ("unlikely_loads", |b| b.unlikely_loads(0)),
-        ("unlikely_loads", |b| b.loads(4).unlikely_loads(5)),
-        ("local_values", |b| b.local_values(0)),
-        ("local_nulls", |b| b.local_nulls(0)),
+        ("stale_if_error", |b| b.stale_if_error(Duration::MAX)),
+        ("max_concurrent_loads", |b| b.max_concurrent_loads(0)),
+        ("max_unseen_loads", |b| b.max_unseen_loads(0)),
+        ("max_unseen_loads", |b| b.max_concurrent_loads(4).max_unseen_loads(5)),
+        ("local_value_capacity", |b| b.local_value_capacity(0)),
+        ("local_null_capacity", |b| b.local_null_capacity(0)),
         // A sum that would overflow is nonsense, not a panic.
-        ("store_budget", |b| b.store_budget(Duration::MAX)),
+        ("store_timeout", |b| b.store_timeout(Duration::MAX)),
         ("load_timeout", |b| b.load_timeout(Duration::MAX)),
         ("queue_timeout", |b| b.queue_timeout(Duration::MAX)),
     ];
@@ -119,12 +119,12 @@ async fn the_outer_ends_of_the_ranges_are_fine() {
         |b| b.jitter(0.0),
         |b| b.jitter(0.999),
         |b| b.lease_ttl(2_450 * MS),
-        |b| b.queue_timeout(Duration::ZERO).stale_for(Duration::ZERO),
+        |b| b.queue_timeout(Duration::ZERO).stale_if_error(Duration::ZERO),
         |b| b.write_window(SECOND),
         |b| b.write_window(600 * SECOND),
-        |b| b.loads(1),
-        |b| b.loads(1).unlikely_loads(1),
-        |b| b.local_values(1).local_nulls(1),
+        |b| b.max_concurrent_loads(1),
+        |b| b.max_concurrent_loads(1).max_unseen_loads(1),
+        |b| b.local_value_capacity(1).local_null_capacity(1),
         |b| b.gate(Gate::open()),
     ];
     for (number, change) in fine.iter().enumerate() {

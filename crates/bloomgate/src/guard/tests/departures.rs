@@ -5,9 +5,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::house::{House, Mishap, WINDOW, seen};
-use super::rows::Rows;
-use super::stops::At;
+use super::failpoints::At;
+use super::fake_table::FakeTable;
+use super::harness::{Harness, Mishap, WINDOW, seen};
 use super::writer::{Failure, Writer};
 use super::{quiet, until, within};
 use crate::answer::Tier;
@@ -35,24 +35,24 @@ async fn case_30_a_caller_that_goes_away_at_any_point_leaves_the_others_their_an
     for shared in [false, true] {
         let mut cut_short = 0;
         for polls in 0..MANY {
-            let house = House::with([7]).open_gate().shared_if(shared).build().await;
+            let harness = Harness::with([7]).open_gate().shared_if(shared).build().await;
             let first = {
-                let guard = house.guard.clone();
+                let guard = harness.guard.clone();
                 async move { guard.get(&7).await }
             };
             // The others come before the first one is gone.
             let mut first = Box::pin(first);
             let polled = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             assert!(matches!(polled, Poll::Pending));
-            let others: Vec<_> = (0..9).map(|_| house.spawn_get(7)).collect();
+            let others: Vec<_> = (0..9).map(|_| harness.spawn_get(7)).collect();
             cut_short += usize::from(!poll_and_drop(polls, first).await);
             for other in others {
                 assert_eq!(seen(within(other).await.unwrap().unwrap()).0, Some(1));
             }
-            assert_eq!(house.loads(), 1);
+            assert_eq!(harness.loads(), 1);
             quiet().await;
-            assert_eq!(house.status().in_flight.loads, 0);
-            assert_eq!(house.seen(7).await, (Some(1), Tier::Local));
+            assert_eq!(harness.status().in_flight.loads, 0);
+            assert_eq!(harness.seen(7).await, (Some(1), Tier::Local));
         }
         assert!(cut_short >= 2, "nobody was cut short");
     }
@@ -65,33 +65,33 @@ const STEPS: [At; 5] =
 #[tokio::test]
 async fn case_30_when_all_callers_go_away_nothing_is_left_behind() {
     for step in STEPS {
-        let house = House::with([7]).open_gate().shared().build().await;
-        let at = house.stops.hold(step);
-        let readers: Vec<_> = (0..10).map(|_| house.spawn_get(7)).collect();
+        let harness = Harness::with([7]).open_gate().shared().build().await;
+        let at = harness.failpoints.hold(step);
+        let readers: Vec<_> = (0..10).map(|_| harness.spawn_get(7)).collect();
         at.arrived().await;
         for reader in readers {
             reader.abort();
         }
         quiet().await;
-        let newcomer = house.spawn_get(7);
+        let newcomer = harness.spawn_get(7);
         at.let_all_go();
         assert_eq!(seen(within(newcomer).await.unwrap().unwrap()).0, Some(1), "{step:?}");
         quiet().await;
-        assert_eq!(house.loads(), 1, "{step:?}: the load was shared with the newcomer");
-        assert_eq!(house.status().in_flight.loads, 0, "{step:?}");
-        assert_eq!(house.seen(7).await, (Some(1), Tier::Local), "{step:?}");
-        house.is_tidy().await;
+        assert_eq!(harness.loads(), 1, "{step:?}: the load was shared with the newcomer");
+        assert_eq!(harness.status().in_flight.loads, 0, "{step:?}");
+        assert_eq!(harness.seen(7).await, (Some(1), Tier::Local), "{step:?}");
+        harness.is_tidy().await;
     }
 }
 
 #[tokio::test]
 async fn case_32_those_who_joined_a_load_that_panics_get_an_error_and_the_next_one_an_answer() {
     for shared in [false, true] {
-        let house = House::with([7, 8]).open_gate().shared_if(shared).build().await;
-        let loading = house.stops.hold(At::BeforeLoad);
-        house.mishap(7, Mishap::Panic);
-        let readers: Vec<_> = (0..10).map(|_| house.spawn_get(7)).collect();
-        let other = house.spawn_get(8);
+        let harness = Harness::with([7, 8]).open_gate().shared_if(shared).build().await;
+        let loading = harness.failpoints.hold(At::BeforeLoad);
+        harness.mishap(7, Mishap::Panic);
+        let readers: Vec<_> = (0..10).map(|_| harness.spawn_get(7)).collect();
+        let other = harness.spawn_get(8);
         loading.arrivals(2).await;
         quiet().await;
         loading.let_all_go();
@@ -100,10 +100,10 @@ async fn case_32_those_who_joined_a_load_that_panics_get_an_error_and_the_next_o
             assert!(matches!(failed, Err(Error::LoadPanicked)), "{failed:?}");
         }
         assert_eq!(seen(within(other).await.unwrap().unwrap()).0, Some(1));
-        assert_eq!(house.status().counts.loader.panics, 1);
+        assert_eq!(harness.status().counts.loader.panics, 1);
         quiet().await;
-        assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
-        house.is_tidy().await;
+        assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
+        harness.is_tidy().await;
     }
 }
 
@@ -112,32 +112,35 @@ async fn case_32_those_who_joined_a_load_that_panics_get_an_error_and_the_next_o
 async fn case_55_a_caller_of_write_that_goes_away_at_any_point_leaves_a_write_that_ends() {
     let mut committed = 0;
     for polls in 0..MANY {
-        let house = House::with([]).shared().build().await;
-        let rows = house.rows.clone();
+        let harness = Harness::with([]).shared().build().await;
+        let rows = harness.rows.clone();
         let run = async move {
             tokio::task::yield_now().await;
             rows.commit(7);
             tokio::task::yield_now().await;
             Ok::<_, Failure>(())
         };
-        let over = poll_and_drop(polls, house.guard.write(7, run)).await;
+        let over = poll_and_drop(polls, harness.guard.write(7, run)).await;
         quiet().await;
         // Never polled, it never was.
-        assert_eq!(house.rows.version(7), usize::from(polls > 0), "over: {over}");
-        committed += house.rows.version(7);
-        assert_eq!(house.open_writes(), 0, "{polls} polls");
-        assert_eq!(house.status().counts.writes_unknown, 0);
-        assert_eq!(house.refuses(7), polls == 0);
+        assert_eq!(harness.rows.version(7), usize::from(polls > 0), "over: {over}");
+        committed += harness.rows.version(7);
+        assert_eq!(harness.open_writes(), 0, "{polls} polls");
+        assert_eq!(harness.status().counts.writes_unknown, 0);
+        assert_eq!(harness.refuses(7), polls == 0);
         if polls > 0 {
-            assert_eq!(house.seen(7).await.0, Some(1));
+            assert_eq!(harness.seen(7).await.0, Some(1));
         }
-        house.is_tidy().await;
+        harness.is_tidy().await;
     }
     assert_eq!(committed, MANY - 1);
 }
 
 /// A create as the documentation shows it, with a pause at each step.
-async fn insert(rows: Rows, admit: Admit<i64>) -> Result<(crate::Admitted<i64>, i64), Failure> {
+async fn insert(
+    rows: FakeTable,
+    admit: Admit<i64>,
+) -> Result<(crate::Admitted<i64>, i64), Failure> {
     let mut transaction = rows.begin();
     tokio::task::yield_now().await;
     let id = transaction.insert();
@@ -153,20 +156,20 @@ async fn insert(rows: Rows, admit: Admit<i64>) -> Result<(crate::Admitted<i64>, 
 async fn case_55_a_caller_of_create_that_goes_away_at_any_point_leaves_a_row_that_is_found() {
     for shared in [false, true] {
         for polls in 0..MANY {
-            let house = House::with([]).shared_if(shared).build().await;
-            let rows = house.rows.clone();
-            let creating = house.guard.create(|admit| insert(rows, admit));
+            let harness = Harness::with([]).shared_if(shared).build().await;
+            let rows = harness.rows.clone();
+            let creating = harness.guard.create(|admit| insert(rows, admit));
             let _ = poll_and_drop(polls, creating).await;
             quiet().await;
-            let ids = house.rows.ids();
+            let ids = harness.rows.ids();
             assert_eq!(ids.len(), usize::from(polls > 0), "{polls} polls");
             for id in ids {
-                assert!(!house.refuses(id), "{polls} polls");
-                assert_eq!(house.seen(id).await.0, Some(1), "{polls} polls");
+                assert!(!harness.refuses(id), "{polls} polls");
+                assert_eq!(harness.seen(id).await.0, Some(1), "{polls} polls");
             }
-            assert_eq!(house.status().counts.writes_unknown, 0);
-            assert_eq!(house.open_writes(), 0, "{polls} polls");
-            house.is_tidy().await;
+            assert_eq!(harness.status().counts.writes_unknown, 0);
+            assert_eq!(harness.open_writes(), 0, "{polls} polls");
+            harness.is_tidy().await;
         }
     }
 }
@@ -174,60 +177,60 @@ async fn case_55_a_caller_of_create_that_goes_away_at_any_point_leaves_a_row_tha
 // The same with the caller gone while Begin is held up at the shared cache.
 #[tokio::test]
 async fn case_55_a_caller_of_create_that_goes_away_during_begin_leaves_a_row_that_is_found() {
-    for step in [At::Announcing, At::BeforeMark, At::AfterMark, At::BeforeUnmark, At::AfterUnmark] {
-        let house = House::with([]).shared().build().await;
-        let at = house.stops.hold(step);
-        let (guard, rows) = (house.guard.clone(), house.rows.clone());
+    for step in [At::Backplane, At::BeforeMark, At::AfterMark, At::BeforeUnmark, At::AfterUnmark] {
+        let harness = Harness::with([]).shared().build().await;
+        let at = harness.failpoints.hold(step);
+        let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
         let creating = tokio::spawn(async move { guard.create(|admit| insert(rows, admit)).await });
         at.arrived().await;
         creating.abort();
         quiet().await;
         at.let_all_go();
-        until("the write is over", || *house.guard.0.running_writes.borrow() == 0).await;
-        let id = house.rows.ids()[0];
-        assert!(!house.refuses(id));
-        assert_eq!(house.seen(id).await, (Some(1), Tier::Loader), "{step:?}");
-        assert_eq!(house.seen(id).await, (Some(1), Tier::Local), "{step:?}");
-        house.is_tidy().await;
+        until("the write is over", || *harness.guard.0.running_writes.borrow() == 0).await;
+        let id = harness.rows.ids()[0];
+        assert!(!harness.refuses(id));
+        assert_eq!(harness.seen(id).await, (Some(1), Tier::Loader), "{step:?}");
+        assert_eq!(harness.seen(id).await, (Some(1), Tier::Local), "{step:?}");
+        harness.is_tidy().await;
     }
 }
 
 #[tokio::test]
 async fn the_admission_comes_before_the_commit() {
-    let house = House::with([]).build().await;
-    let announcing = house.stops.hold(At::Announcing);
-    let (guard, rows) = (house.guard.clone(), house.rows.clone());
+    let harness = Harness::with([]).build().await;
+    let announcing = harness.failpoints.hold(At::Backplane);
+    let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
     let creating = tokio::spawn(async move { guard.create(|admit| insert(rows, admit)).await });
     announcing.arrived().await;
     quiet().await;
-    assert!(house.rows.ids().is_empty(), "committed before it was admitted");
-    assert!(!house.refuses(1_000_001));
+    assert!(harness.rows.ids().is_empty(), "committed before it was admitted");
+    assert!(!harness.refuses(1_000_001));
     announcing.let_all_go();
     let id = within(creating).await.unwrap().unwrap();
-    assert_eq!(house.seen(id).await.0, Some(1));
+    assert_eq!(harness.seen(id).await.0, Some(1));
 }
 
 #[tokio::test]
 async fn case_55_a_create_that_cannot_admit_does_not_commit() {
-    let house = House::with([]).shared().build().await;
-    house.store().faults(super::store::Faults { no_marks: true, ..Default::default() });
-    let rows = house.rows.clone();
-    let failed = within(house.guard.create(|admit| insert(rows, admit))).await;
+    let harness = Harness::with([]).shared().build().await;
+    harness.store().faults(super::store::Faults { no_marks: true, ..Default::default() });
+    let rows = harness.rows.clone();
+    let failed = within(harness.guard.create(|admit| insert(rows, admit))).await;
     let expected = |failed: &Result<i64, WriteError<Failure>>| {
-        matches!(failed, Err(WriteError::Run(Failure::Admit(AdmitError::Marking(_)))))
+        matches!(failed, Err(WriteError::Run(Failure::Admit(AdmitError::Store(_)))))
     };
     assert!(expected(&failed), "{failed:?}");
-    assert!(house.rows.ids().is_empty());
-    assert_eq!(house.open_writes(), 0);
-    house.is_tidy().await;
+    assert!(harness.rows.ids().is_empty());
+    assert_eq!(harness.open_writes(), 0);
+    harness.is_tidy().await;
 }
 
 // Several rows in one create: each has its own Begin and End.
 #[tokio::test]
 async fn a_create_of_several_rows_admits_each_and_ends_each() {
-    let house = House::with([]).shared().build().await;
-    let rows = house.rows.clone();
-    let created = house.guard.create(|admit| async move {
+    let harness = Harness::with([]).shared().build().await;
+    let rows = harness.rows.clone();
+    let created = harness.guard.create(|admit| async move {
         let mut transaction = rows.begin();
         let ids = [transaction.insert(), transaction.insert(), transaction.insert()];
         let mut last = admit.key(ids[0]).await?;
@@ -238,19 +241,19 @@ async fn a_create_of_several_rows_admits_each_and_ends_each() {
         Ok::<_, Failure>((last, ids))
     });
     for id in within(created).await.unwrap() {
-        assert!(!house.refuses(id));
-        assert_eq!(house.seen(id).await.0, Some(1));
+        assert!(!harness.refuses(id));
+        assert_eq!(harness.seen(id).await.0, Some(1));
     }
-    assert_eq!(house.status().counts.writes_ended, 3);
-    house.is_tidy().await;
+    assert_eq!(harness.status().counts.writes_ended, 3);
+    harness.is_tidy().await;
 }
 
 #[tokio::test]
 async fn an_admit_that_is_used_after_the_end_is_refused() {
-    let house = House::with([]).shared().build().await;
+    let harness = Harness::with([]).shared().build().await;
     let kept: Arc<parking_lot::Mutex<Option<Admit<i64>>>> = Arc::default();
-    let (keep, rows) = (Arc::clone(&kept), house.rows.clone());
-    let created = house.guard.create(|admit| async move {
+    let (keep, rows) = (Arc::clone(&kept), harness.rows.clone());
+    let created = harness.guard.create(|admit| async move {
         *keep.lock() = Some(admit.clone());
         insert(rows, admit).await
     });
@@ -258,18 +261,18 @@ async fn an_admit_that_is_used_after_the_end_is_refused() {
     let admit = kept.lock().take().unwrap();
     let late = within(admit.key(500)).await;
     assert!(matches!(late, Err(AdmitError::Closed)), "{late:?}");
-    assert_eq!(house.open_writes(), 0);
-    house.is_tidy().await;
+    assert_eq!(harness.open_writes(), 0);
+    harness.is_tidy().await;
 }
 
 // The end comes while an admission is on its way: it is refused, and its key is open until W.
 #[tokio::test]
 async fn an_admission_that_the_end_overtakes_is_refused_and_harmless() {
-    let house = House::with([]).shared().build().await;
+    let harness = Harness::with([]).shared().build().await;
     let kept: Arc<parking_lot::Mutex<Option<Admit<i64>>>> = Arc::default();
-    let (keep, rows) = (Arc::clone(&kept), house.rows.clone());
+    let (keep, rows) = (Arc::clone(&kept), harness.rows.clone());
     let (go, wait) = tokio::sync::oneshot::channel::<()>();
-    let (guard, keeping) = (house.guard.clone(), Arc::clone(&keep));
+    let (guard, keeping) = (harness.guard.clone(), Arc::clone(&keep));
     let creating = tokio::spawn(async move {
         guard
             .create(|admit| async move {
@@ -281,25 +284,25 @@ async fn an_admission_that_the_end_overtakes_is_refused_and_harmless() {
     });
     quiet().await;
     let admit = kept.lock().take().unwrap();
-    let marked = house.stops.hold_one(At::AfterMark);
+    let with_intent = harness.failpoints.hold_one(At::AfterMark);
     let late = tokio::spawn(async move { admit.key(500).await });
-    marked.arrived().await;
+    with_intent.arrived().await;
     go.send(()).unwrap();
     let id = within(creating).await.unwrap().unwrap();
-    marked.let_all_go();
+    with_intent.let_all_go();
     let refused = within(late).await.unwrap();
     assert!(matches!(refused, Err(AdmitError::Closed)), "{refused:?}");
-    assert_eq!(house.open_writes(), 1);
-    assert_eq!(house.seen(id).await.0, Some(1));
-    house.pass(WINDOW).await;
-    assert_eq!(house.open_writes(), 0);
-    house.is_tidy().await;
+    assert_eq!(harness.open_writes(), 1);
+    assert_eq!(harness.seen(id).await.0, Some(1));
+    harness.pass(WINDOW).await;
+    assert_eq!(harness.open_writes(), 0);
+    harness.is_tidy().await;
 }
 
 #[tokio::test]
 async fn a_create_that_is_cut_off_leaves_its_keys_open_until_w() {
-    let house = House::with([]).build().await;
-    let (guard, rows) = (house.guard.clone(), house.rows.clone());
+    let harness = Harness::with([]).build().await;
+    let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
     let creating = tokio::spawn(async move {
         guard
             .create(|admit| async move {
@@ -311,32 +314,32 @@ async fn a_create_that_is_cut_off_leaves_its_keys_open_until_w() {
             })
             .await
     });
-    house.pass(super::house::RUN_FOR).await;
+    harness.pass(super::harness::RUN_FOR).await;
     let result = within(creating).await.unwrap();
     assert!(matches!(result, Err(WriteError::TimedOut { .. })), "{result:?}");
-    assert_eq!(house.open_writes(), 1);
-    assert_eq!(house.seen(7).await, (None, Tier::Loader));
-    house.rows.commit(7);
-    assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
-    house.is_tidy().await;
-    assert_eq!(house.seen(7).await.0, Some(1));
+    assert_eq!(harness.open_writes(), 1);
+    assert_eq!(harness.seen(7).await, (None, Tier::Loader));
+    harness.rows.commit(7);
+    assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
+    harness.is_tidy().await;
+    assert_eq!(harness.seen(7).await.0, Some(1));
 }
 
 // C32, a write that panics: the next one goes through at once.
 #[tokio::test]
 async fn case_32_after_a_write_that_panicked_others_of_the_key_go_on() {
-    let house = House::with([7]).shared().build().await;
-    Writer::begin(&house, 7).await.panic().await;
-    house.write(7).await.unwrap();
-    assert_eq!(house.seen(7).await.0, Some(2));
-    house.is_tidy().await;
+    let harness = Harness::with([7]).shared().build().await;
+    Writer::begin(&harness, 7).await.panic().await;
+    harness.write(7).await.unwrap();
+    assert_eq!(harness.seen(7).await.0, Some(2));
+    harness.is_tidy().await;
 }
 
 #[tokio::test]
 async fn case_32_a_run_that_panics_before_its_first_await_is_no_hang() {
-    let house = House::with([7]).build().await;
+    let harness = Harness::with([7]).build().await;
     let run = async { panic!("the test says so") };
-    let lost: Result<(), WriteError<Failure>> = within(house.guard.write(7, run)).await;
+    let lost: Result<(), WriteError<Failure>> = within(harness.guard.write(7, run)).await;
     assert!(matches!(lost, Err(WriteError::Panicked)));
-    house.is_tidy().await;
+    harness.is_tidy().await;
 }

@@ -7,28 +7,28 @@
 
 use tokio::task::JoinHandle;
 
-use super::house::{House, MS, SECOND, WINDOW, seen};
-use super::rows::Row;
-use super::stops::{At, Held};
+use super::failpoints::{At, Held};
+use super::fake_table::Row;
+use super::harness::{Harness, MS, SECOND, WINDOW, seen};
 use super::writer::Writer;
 use super::{quiet, within};
 use crate::answer::Answer;
 use crate::error::Error;
-use crate::ports::{Entry, Slot, Store as _, Token};
+use crate::ports::{Entry, LeaseId, Slot, Store as _};
 
 /// One step of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Begin, from the call to the start of `run`.
     Begin,
-    /// Only the local part of Begin: the mark is on its way.
+    /// Only the local part of Begin: the write intent is on its way.
     BeginHere,
-    /// The mark has arrived, and `run` starts.
+    /// The write intent has arrived, and `run` starts.
     Mark,
     Commit,
     /// `run` returns, End returns.
     End,
-    /// `run` returns; End's removal of the mark has happened, its answer is on its way.
+    /// `run` returns; End's removal of the write intent has happened, its answer is on its way.
     Unmark,
     /// The answer has arrived, End returns.
     EndHere,
@@ -107,7 +107,7 @@ type Reading = JoinHandle<Result<Answer<Row>, Error>>;
 
 /// The run of one case.
 struct Run<'a> {
-    house: &'a House,
+    harness: &'a Harness,
     id: i64,
     writers: [Option<Writer>; 2],
     /// Where each writer is held up.
@@ -119,17 +119,17 @@ struct Run<'a> {
     /// Requests with the floor when they were put.
     asked: Vec<(usize, Reading)>,
     slow_here: Option<Held>,
-    slow_elsewhere: Option<(Token, Entry)>,
+    slow_elsewhere: Option<(LeaseId, Entry)>,
 }
 
 impl Run<'_> {
     async fn step(&mut self, writer: usize, step: Step) {
-        let (house, id) = (self.house, self.id);
+        let (harness, id) = (self.harness, self.id);
         match step {
-            Step::Begin => self.writers[writer] = Some(Writer::begin(house, id).await),
+            Step::Begin => self.writers[writer] = Some(Writer::begin(harness, id).await),
             Step::BeginHere => {
-                let held = house.stops.hold_one(At::BeforeMark);
-                self.writers[writer] = Some(Writer::call(house, id));
+                let held = harness.failpoints.hold_one(At::BeforeMark);
+                self.writers[writer] = Some(Writer::call(harness, id));
                 held.arrived().await;
                 self.held[writer] = Some(held);
             }
@@ -141,16 +141,16 @@ impl Run<'_> {
                 match &mut self.writers[writer] {
                     Some(running) => running.commit().await,
                     // `run` is over; the COMMIT was on its way.
-                    None => _ = house.rows.commit(id),
+                    None => _ = harness.rows.commit(id),
                 }
-                self.committed[writer] = house.rows.version(id);
+                self.committed[writer] = harness.rows.version(id);
             }
             Step::End => {
                 self.writers[writer].take().unwrap().end().await;
                 self.floor = self.floor.max(self.committed[writer]);
             }
             Step::Unmark => {
-                let held = house.stops.hold_one(At::AfterUnmark);
+                let held = harness.failpoints.hold_one(At::AfterUnmark);
                 self.writers[writer].as_ref().unwrap().finish(Ok(()));
                 held.arrived().await;
                 self.held[writer] = Some(held);
@@ -166,7 +166,7 @@ impl Run<'_> {
     }
 
     fn ask(&mut self) {
-        self.asked.push((self.floor, self.house.spawn_get(self.id)));
+        self.asked.push((self.floor, self.harness.spawn_get(self.id)));
     }
 
     /// Lets everyone get on as far as they can.
@@ -181,9 +181,9 @@ impl Run<'_> {
             Slow::Here => At::AfterLoad,
             Slow::HereBeforeAsking => At::BeforeRead,
             Slow::Elsewhere => {
-                let lease = Token::fresh();
-                if self.house.lease(self.id, lease).await == Slot::Leased {
-                    let entry = match self.house.rows.get(self.id) {
+                let lease = LeaseId::fresh();
+                if self.harness.lease(self.id, lease).await == Slot::LeaseGranted {
+                    let entry = match self.harness.rows.get(self.id) {
                         Some(row) => Entry::Value(serde_json::to_vec(&row).unwrap().into()),
                         None => Entry::Null,
                     };
@@ -192,7 +192,7 @@ impl Run<'_> {
                 return;
             }
         };
-        let held = self.house.stops.hold_one(at);
+        let held = self.harness.failpoints.hold_one(at);
         self.ask();
         self.a_moment().await;
         // One that was answered by the local cache wasn't held up.
@@ -202,34 +202,34 @@ impl Run<'_> {
     async fn slow_reader_goes_on(&mut self) {
         self.slow_here = None;
         if let Some((lease, entry)) = self.slow_elsewhere.take() {
-            let (slot, until) = (self.house.slot(self.id), self.house.clock.unix_ms() + 60_000);
-            let memory = self.house.store().memory();
+            let (slot, until) = (self.harness.slot(self.id), self.harness.clock.unix_ms() + 60_000);
+            let memory = self.harness.store().memory();
             let _ = memory.fill(&slot, lease, entry, until, 60 * SECOND).await.unwrap();
         }
     }
 
     /// What another process finds in the shared cache must be no older than the floor either.
     async fn look_at_the_slot(&self, case: &Case) {
-        let row: Option<Row> = match self.house.stands(self.id).await {
+        let row: Option<Row> = match self.harness.stands(self.id).await {
             Slot::Value { payload, .. } => Some(serde_json::from_slice(&payload).unwrap()),
             Slot::Null { .. } => None,
             _ => return,
         };
-        let fine = self.house.rows.is_no_older(self.id, row, self.floor);
+        let fine = self.harness.rows.is_no_older(self.id, row, self.floor);
         assert!(fine, "{row:?} is shared, the floor is {}: {case:?}", self.floor);
     }
 }
 
-async fn run(house: &House, id: i64, case: &Case) {
+async fn run(harness: &Harness, id: i64, case: &Case) {
     if id % 2 == 1 {
-        house.rows.commit(id);
+        harness.rows.commit(id);
     }
     let mut run = Run {
-        house,
+        harness,
         id,
         writers: [None, None],
         held: [None, None],
-        floor: house.rows.version(id),
+        floor: harness.rows.version(id),
         committed: [0, 0],
         asked: Vec::new(),
         slow_here: None,
@@ -237,7 +237,7 @@ async fn run(house: &House, id: i64, case: &Case) {
     };
     for place in 0..=case.order.len() {
         if case.evicted_at == Some(place) {
-            house.store().memory().evict(&house.slot(id));
+            harness.store().memory().evict(&harness.slot(id));
         }
         if case.reads_at == place {
             run.slow_reader_begins(case.slow).await;
@@ -252,19 +252,19 @@ async fn run(house: &House, id: i64, case: &Case) {
             run.step(*writer, *step).await;
         }
         // Whoever waits a little for somebody else's lease looks again.
-        house.time.advance(80 * MS);
+        harness.time.advance(80 * MS);
     }
     // W ends what was lost: after it, everything that was committed is the floor.
     run.a_moment().await;
-    house.time.advance(WINDOW + 2 * SECOND);
+    harness.time.advance(WINDOW + 2 * SECOND);
     run.a_moment().await;
-    run.floor = house.rows.version(id);
+    run.floor = harness.rows.version(id);
     run.look_at_the_slot(case).await;
     run.ask();
     for (floor, asked) in run.asked {
         let answer = within(asked).await.unwrap().unwrap();
         let row = answer.clone().value().map(|row| *row);
-        let fine = house.rows.is_no_older(id, row, floor);
+        let fine = harness.rows.is_no_older(id, row, floor);
         assert!(fine, "a reader saw {:?}, its floor was {floor}: {case:?}", seen(answer));
     }
 }
@@ -281,7 +281,7 @@ fn cases(pairs: &[(&[Step], &[Step])], evictions: bool, slow: Slow) -> Vec<Case>
         else {
             continue;
         };
-        // Before the first Begin and after the last step there is no mark to lose.
+        // Before the first Begin and after the last step there is no write intent to lose.
         let evicted = (1..order.len()).map(Some).filter(|_| evictions);
         for evicted_at in evicted.chain([None]) {
             for reads_at in 0..=last {
@@ -305,13 +305,13 @@ fn all_lives() -> Vec<(&'static [Step], &'static [Step])> {
 
 async fn run_all(cases: Vec<Case>, at_least: usize) {
     assert!(cases.len() >= at_least, "only {} cases", cases.len());
-    let patient = |described: crate::Builder<_, _>| described.store_budget(2 * SECOND);
-    let house = House::with([]).open_gate().shared().tune(patient).build().await;
+    let patient = |described: crate::GuardBuilder<_, _>| described.store_timeout(2 * SECOND);
+    let harness = Harness::with([]).open_gate().shared().tune(patient).build().await;
     for (id, case) in cases.iter().enumerate() {
-        run(&house, i64::try_from(id).unwrap(), case).await;
+        run(&harness, i64::try_from(id).unwrap(), case).await;
     }
     quiet().await;
-    house.is_tidy().await;
+    harness.is_tidy().await;
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::house::{House, MS};
-use super::stops::At;
+use super::failpoints::At;
+use super::harness::{Harness, MS};
 use super::writer::Writer;
 use super::{quiet, within};
 use crate::error::{AdmitError, Error, WriteError};
@@ -12,41 +12,43 @@ use crate::guard::start::{MAX_FLIGHTS, MAX_WRITES};
 #[tokio::test]
 async fn flights_are_capped_and_what_is_too_much_is_shed_at_once() {
     let patient =
-        |described: crate::Builder<_, _>| described.queue_timeout(Duration::from_secs(600));
-    let house = House::with([]).open_gate().tune(patient).build().await;
-    let loads = house.stops.hold(At::BeforeLoad);
+        |described: crate::GuardBuilder<_, _>| described.queue_timeout(Duration::from_secs(600));
+    let harness = Harness::with([]).open_gate().tune(patient).build().await;
+    let loads = harness.failpoints.hold(At::BeforeLoad);
     let ids = 0..i64::try_from(MAX_FLIGHTS).unwrap();
-    let readers: Vec<_> = ids.map(|id| house.spawn_get(id)).collect();
+    let readers: Vec<_> = ids.map(|id| harness.spawn_get(id)).collect();
     let full = MAX_FLIGHTS as u64;
-    super::until("all flights are under way", || house.status().in_flight.loads == full).await;
-    let shed = house.get(-1).await;
+    super::until("all flights are under way", || harness.status().in_flight.loads == full).await;
+    let shed = harness.get(-1).await;
     assert!(matches!(shed, Err(Error::Shed { waited: Duration::ZERO })), "{shed:?}");
     assert!(shed.unwrap_err().is_temporary());
     // Joining one that is under way takes no place.
-    let joiner = house.spawn_get(0);
+    let joiner = harness.spawn_get(0);
     quiet().await;
     assert!(!joiner.is_finished());
     for reader in readers {
         reader.abort();
     }
     quiet().await;
-    assert_eq!(house.status().in_flight.loads, full, "a flight went away with its caller");
+    assert_eq!(harness.status().in_flight.loads, full, "a flight went away with its caller");
     loads.let_all_go();
     assert!(within(joiner).await.unwrap().is_ok());
-    super::until("all flights are over", || house.status().in_flight.loads == 0).await;
-    assert!(house.get(-1).await.is_ok());
+    super::until("all flights are over", || harness.status().in_flight.loads == 0).await;
+    assert!(harness.get(-1).await.is_ok());
 }
 
 #[tokio::test]
 async fn loads_wait_for_a_place_only_so_long() {
-    let narrow = |described: crate::Builder<_, _>| described.loads(2).queue_timeout(250 * MS);
-    let house = House::with([]).open_gate().shared().tune(narrow).build().await;
-    let loads = house.stops.hold(At::BeforeLoad);
-    let readers: Vec<_> = (0..4).map(|id| house.spawn_get(id)).collect();
+    let narrow = |described: crate::GuardBuilder<_, _>| {
+        described.max_concurrent_loads(2).queue_timeout(250 * MS)
+    };
+    let harness = Harness::with([]).open_gate().shared().tune(narrow).build().await;
+    let loads = harness.failpoints.hold(At::BeforeLoad);
+    let readers: Vec<_> = (0..4).map(|id| harness.spawn_get(id)).collect();
     loads.arrivals(2).await;
-    house.pass(249 * MS).await;
+    harness.pass(249 * MS).await;
     assert!(readers.iter().all(|reader| !reader.is_finished()));
-    house.pass(MS).await;
+    harness.pass(MS).await;
     assert_eq!(loads.count(), 2, "more at a time than allowed");
     let (mut shed, mut waiting) = (0, Vec::new());
     for reader in readers {
@@ -59,33 +61,35 @@ async fn loads_wait_for_a_place_only_so_long() {
         }
     }
     assert_eq!(shed, 2);
-    assert_eq!(house.status().counts.loader.shed, 2);
+    assert_eq!(harness.status().counts.loader.shed, 2);
     loads.let_all_go();
     for reader in waiting {
         assert!(within(reader).await.unwrap().is_ok());
     }
     quiet().await;
-    assert_eq!(house.store().memory().len(), 2, "the leases of what was shed went back");
+    assert_eq!(harness.store().memory().len(), 2, "the leases of what was shed went back");
 }
 
 // Ids that were never seen to exist have a smaller share, so that an open gate's flood leaves room.
 #[tokio::test]
 async fn a_flood_of_unseen_ids_leaves_places_for_rows_that_exist() {
-    let narrow = |described: crate::Builder<_, _>| described.loads(4).unlikely_loads(1);
-    let house = House::with(1..=10).tune(narrow).build().await;
-    house.company.set(crate::ports::Standing::Doubtful(crate::Why::NotAlone));
+    let narrow = |described: crate::GuardBuilder<_, _>| {
+        described.max_concurrent_loads(4).max_unseen_loads(1)
+    };
+    let harness = Harness::with(1..=10).tune(narrow).build().await;
+    harness.fake_backplane.set(crate::ports::LinkState::OutOfSync(crate::OpenReason::NotAlone));
     quiet().await;
-    let loads = house.stops.hold(At::BeforeLoad);
-    let flood: Vec<_> = (1_000..1_050).map(|id| house.spawn_get(id)).collect();
+    let loads = harness.failpoints.hold(At::BeforeLoad);
+    let flood: Vec<_> = (1_000..1_050).map(|id| harness.spawn_get(id)).collect();
     quiet().await;
     assert_eq!(loads.count(), 1, "the flood took more than its share");
-    let readers: Vec<_> = (1..=3).map(|id| house.spawn_get(id)).collect();
+    let readers: Vec<_> = (1..=3).map(|id| harness.spawn_get(id)).collect();
     loads.arrivals(4).await;
     loads.let_all_go();
     for reader in readers {
         assert!(within(reader).await.unwrap().unwrap().value().is_some());
     }
-    house.pass(250 * MS).await;
+    harness.pass(250 * MS).await;
     for one in flood {
         let _ = within(one).await.unwrap();
     }
@@ -93,33 +97,33 @@ async fn a_flood_of_unseen_ids_leaves_places_for_rows_that_exist() {
 
 #[tokio::test]
 async fn open_writes_are_capped() {
-    let house = House::with([]).build().await;
-    let announcing = house.stops.hold(At::Announcing);
+    let harness = Harness::with([]).build().await;
+    let announcing = harness.failpoints.hold(At::Backplane);
     let many = i64::try_from(MAX_WRITES).unwrap();
-    let writers: Vec<_> = (0..many).map(|id| Writer::call(&house, id)).collect();
+    let writers: Vec<_> = (0..many).map(|id| Writer::call(&harness, id)).collect();
     announcing.arrivals(MAX_WRITES).await;
-    assert_eq!(house.open_writes(), MAX_WRITES as u64);
-    let refused = house.write(-1).await;
+    assert_eq!(harness.open_writes(), MAX_WRITES as u64);
+    let refused = harness.write(-1).await;
     assert!(
         matches!(refused, Err(WriteError::Begin(AdmitError::TooManyOpen { open })) if open == MAX_WRITES),
         "{refused:?}"
     );
-    assert_eq!(house.rows.version(-1), 0, "run was started");
+    assert_eq!(harness.rows.version(-1), 0, "run was started");
     announcing.let_all_go();
     for mut writer in writers {
         writer.running().await;
         writer.end().await;
     }
-    house.write(-1).await.unwrap();
-    house.is_tidy().await;
+    harness.write(-1).await.unwrap();
+    harness.is_tidy().await;
 }
 
 #[tokio::test]
 async fn many_keys_at_once_are_read_in_order_and_within_the_loads_allowed() {
-    let narrow = |described: crate::Builder<_, _>| described.loads(3);
-    let house = House::with(0..50).open_gate().tune(narrow).build().await;
-    let loads = house.stops.hold(At::BeforeLoad);
-    let guard = house.guard.clone();
+    let narrow = |described: crate::GuardBuilder<_, _>| described.max_concurrent_loads(3);
+    let harness = Harness::with(0..50).open_gate().tune(narrow).build().await;
+    let loads = harness.failpoints.hold(At::BeforeLoad);
+    let guard = harness.guard.clone();
     let reading = tokio::spawn(async move {
         let ids: Vec<i64> = (0..100).rev().collect();
         guard.get_many(&ids).await

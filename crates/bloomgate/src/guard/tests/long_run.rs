@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::house::{House, MS, Mishap, SECOND, WINDOW};
+use super::harness::{Harness, MS, Mishap, SECOND, WINDOW};
 use super::store::Faults;
 use super::within;
 use super::writer::Failure;
@@ -68,9 +68,9 @@ enum Fate {
     },
 }
 
-async fn reads(house: Rc<House>, model: Rc<Model>, id: i64) {
+async fn reads(harness: Rc<Harness>, model: Rc<Model>, id: i64) {
     let floor = model.floor(id);
-    let answer = match house.guard.get(&id).await {
+    let answer = match harness.guard.get(&id).await {
         Ok(answer) => answer,
         // An error says nothing, which is what it should say.
         Err(_) => return,
@@ -81,13 +81,13 @@ async fn reads(house: Rc<House>, model: Rc<Model>, id: i64) {
     }
     let shown = format!("{answer:?}");
     let row = answer.value().map(|row| *row);
-    if !house.rows.is_no_older(id, row, floor) {
+    if !harness.rows.is_no_older(id, row, floor) {
         model.fail(format!("id {id}, floor {floor}: {shown}"));
     }
 }
 
-async fn naps(naps: u8) {
-    for _ in 0..naps {
+async fn yields(yields: u8) {
+    for _ in 0..yields {
         tokio::task::yield_now().await;
     }
 }
@@ -100,17 +100,17 @@ enum Api {
 }
 
 async fn writes(
-    house: Rc<House>,
+    harness: Rc<Harness>,
     model: Rc<Model>,
     id: i64,
     api: Api,
     fate: Fate,
     [before, between, after]: [u8; 3],
 ) {
-    let rows = house.rows.clone();
+    let rows = harness.rows.clone();
     let exists = api == Api::Write || rows.get(id).is_some();
     let run = async move {
-        naps(before).await;
+        yields(before).await;
         let commit = || match api {
             Api::Write => rows.commit(id),
             // Only what exists may be changed.
@@ -120,25 +120,25 @@ async fn writes(
         match fate {
             Fate::Commits => {
                 let version = commit();
-                naps(after).await;
+                yields(after).await;
                 Ok(version)
             }
             Fate::Deletes => {
                 let version = rows.delete(id);
-                naps(after).await;
+                yields(after).await;
                 Ok(version)
             }
-            Fate::RollsBack => Err(Failure::Settled),
+            Fate::RollsBack => Err(Failure::Quiesced),
             Fate::LosesItsAnswer { commits: Some(true) } => {
                 commit();
-                naps(after).await;
+                yields(after).await;
                 Err(Failure::Unsettled)
             }
             Fate::LosesItsAnswer { commits } => {
                 if commits.is_some() {
                     let rows = rows.clone();
                     tokio::spawn(async move {
-                        naps(between).await;
+                        yields(between).await;
                         if api == Api::Write {
                             rows.commit(id);
                         } else {
@@ -152,7 +152,7 @@ async fn writes(
                 if commits {
                     commit();
                 }
-                naps(after).await;
+                yields(after).await;
                 panic!("the test says so");
             }
             Fate::Hangs { commits } => {
@@ -164,44 +164,44 @@ async fn writes(
         }
     };
     let result = match api {
-        Api::Write => house.guard.write(id, run).await,
-        Api::Update => house.guard.update(id, run).await,
-        Api::Delete => house.guard.delete(id, run).await,
+        Api::Write => harness.guard.write(id, run).await,
+        Api::Update => harness.guard.update(id, run).await,
+        Api::Delete => harness.guard.delete(id, run).await,
     };
     match result {
         Ok(version) => {
             model.raise(id, version);
             // P1, at once.
-            if house.rows.get(id).is_some() && house.refuses(id) {
+            if harness.rows.get(id).is_some() && harness.refuses(id) {
                 model.fail(format!("id {id} is refused right after its write"));
             }
         }
-        Err(WriteError::Absent) if exists && house.rows.get(id).is_some() => {
+        Err(WriteError::Absent) if exists && harness.rows.get(id).is_some() => {
             model.fail(format!("id {id} exists, and its {api:?} was refused"));
         }
         Err(_) => {}
     }
 }
 
-async fn creates(house: Rc<House>, model: Rc<Model>, fails: bool) {
-    let rows = house.rows.clone();
-    let created = house.guard.create(|admit| async move {
+async fn creates(harness: Rc<Harness>, model: Rc<Model>, fails: bool) {
+    let rows = harness.rows.clone();
+    let created = harness.guard.create(|admit| async move {
         let mut transaction = rows.begin();
         let id = transaction.insert();
-        naps(1).await;
+        yields(1).await;
         let admitted = admit.key(id).await?;
         if fails {
-            return Err(Failure::Settled);
+            return Err(Failure::Quiesced);
         }
         transaction.commit();
-        naps(1).await;
+        yields(1).await;
         Ok((admitted, id))
     });
     let Ok(id) = created.await else { return };
-    if house.refuses(id) {
+    if harness.refuses(id) {
         model.fail(format!("the created {id} is refused"));
     }
-    if let Ok(answer) = house.guard.get(&id).await
+    if let Ok(answer) = harness.guard.get(&id).await
         && answer.clone().value().is_none()
     {
         model.fail(format!("the created {id} isn't found: {answer:?}"));
@@ -225,21 +225,21 @@ fn fate(random: &mut StdRng) -> Fate {
 async fn live(seed: u64) -> [usize; 2] {
     let random = &mut StdRng::seed_from_u64(seed);
     let shared = random.random_bool(0.75);
-    let plan = House::with(0..IDS / 2).shared_if(shared);
+    let plan = Harness::with(0..IDS / 2).shared_if(shared);
     let plan = if random.random_bool(0.3) { plan.open_gate() } else { plan };
-    let house = Rc::new(plan.build().await);
+    let harness = Rc::new(plan.build().await);
     let model = Rc::new(Model {
-        floor: (0..IDS).map(|id| Cell::new(house.rows.version(id))).collect(),
+        floor: (0..IDS).map(|id| Cell::new(harness.rows.version(id))).collect(),
         refusals: Cell::new(0),
         answers: Cell::new(0),
         failures: RefCell::default(),
     });
-    let gated = house.status().gate.generation > 0;
+    let gated = harness.status().gate.generation > 0;
     let mut tasks = Vec::new();
     let mut passed = Duration::ZERO;
     for _ in 0..STEPS {
         let id = random.random_range(0..IDS);
-        let (house_, model_) = (Rc::clone(&house), Rc::clone(&model));
+        let (house_, model_) = (Rc::clone(&harness), Rc::clone(&model));
         match random.random_range(0..100) {
             0..55 => tasks.push(tokio::task::spawn_local(reads(house_, model_, id))),
             55..75 => {
@@ -258,8 +258,8 @@ async fn live(seed: u64) -> [usize; 2] {
                 tasks.push(tokio::task::spawn_local(rebuilding));
             }
             82..86 if shared => match random.random_range(0..3) {
-                0 => house.store().memory().flush(),
-                _ => house.store().memory().evict(&house.slot(id)),
+                0 => harness.store().memory().flush(),
+                _ => harness.store().memory().evict(&harness.slot(id)),
             },
             86..89 if shared => {
                 let faults = *[
@@ -273,11 +273,11 @@ async fn live(seed: u64) -> [usize; 2] {
                 ]
                 .choose(random)
                 .unwrap();
-                house.store().faults(faults);
+                harness.store().faults(faults);
             }
             89..92 => {
                 let mishap = *[Mishap::Error, Mishap::Panic, Mishap::Hang].choose(random).unwrap();
-                house.mishap(id, mishap);
+                harness.mishap(id, mishap);
             }
             92..95 => {
                 if let Some(task) = tasks.choose(random) {
@@ -287,17 +287,17 @@ async fn live(seed: u64) -> [usize; 2] {
             _ => {
                 let by = *[MS, 20 * MS, 150 * MS, 3 * SECOND].choose(random).unwrap();
                 passed += by;
-                house.time.advance(by);
+                harness.time.advance(by);
             }
         }
-        naps(random.random_range(0..8)).await;
+        yields(random.random_range(0..8)).await;
     }
     // All is well again, and everybody comes to an end: budgets, backoffs, windows.
     if shared {
-        house.store().faults(Faults::default());
+        harness.store().faults(Faults::default());
     }
     for _ in 0..20 {
-        house.pass(3 * SECOND).await;
+        harness.pass(3 * SECOND).await;
     }
     for task in tasks {
         match within(task).await {
@@ -307,23 +307,23 @@ async fn live(seed: u64) -> [usize; 2] {
         }
     }
     // After W, what was committed by whomever is the floor.
-    house.pass(WINDOW).await;
-    for id in house.rows.ids() {
-        assert!(!house.refuses(id), "seed {seed}: {id} is refused in the end");
+    harness.pass(WINDOW).await;
+    for id in harness.rows.ids() {
+        assert!(!harness.refuses(id), "seed {seed}: {id} is refused in the end");
     }
     for id in 0..IDS {
         // A mishap that nobody met is met now.
         let answer = loop {
-            match house.get_with_time(id).await {
+            match harness.get_with_time(id).await {
                 Ok(answer) => break answer.value().map(|row| *row),
                 Err(_) => continue,
             }
         };
-        assert_eq!(answer, house.rows.get(id), "seed {seed}: {id} in the end");
+        assert_eq!(answer, harness.rows.get(id), "seed {seed}: {id} in the end");
     }
     let failures = model.failures.borrow().clone();
     assert!(failures.is_empty(), "seed {seed}: {failures:#?}");
-    house.is_tidy().await;
+    harness.is_tidy().await;
     [model.answers.get(), model.refusals.get()]
 }
 

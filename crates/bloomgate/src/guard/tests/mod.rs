@@ -2,22 +2,22 @@
 
 mod begin;
 mod builder;
-mod company;
 mod departures;
-mod house;
+mod failpoints;
+mod fake_backplane;
+mod fake_table;
+mod harness;
 mod interleavings;
 mod limits;
 mod load_race;
 mod long_run;
 mod nulls;
 #[cfg(all(feature = "postgres", feature = "redis", feature = "sqlite"))]
-mod real;
+mod real_servers;
 mod rebuild;
-mod rows;
 mod shutdown;
 mod source;
 mod standing;
-mod stops;
 mod store;
 mod ttl;
 mod unknown;

@@ -1,8 +1,8 @@
 //! Sentinels: exact hit counts, never from an error, never in the way of a row that is created
 //! (cases C24, C26 and C27, promise P4).
 
-use super::house::{House, MS, Mishap, NULL_TTL, SECOND, seen};
-use super::stops::At;
+use super::failpoints::At;
+use super::harness::{Harness, MS, Mishap, NULL_TTL, SECOND, seen};
 use super::{quiet, within};
 use crate::answer::{Answer, Tier};
 use crate::error::Error;
@@ -10,31 +10,31 @@ use crate::ports::Slot;
 
 #[tokio::test]
 async fn case_26_a_false_positive_costs_one_load_and_then_hits_its_sentinel() {
-    let house = House::with([]).open_gate().build().await;
+    let harness = Harness::with([]).open_gate().build().await;
     for _ in 0..100 {
-        assert_eq!(house.seen(7).await.0, None);
+        assert_eq!(harness.seen(7).await.0, None);
     }
-    let counts = house.status().counts;
+    let counts = harness.status().counts;
     assert_eq!((counts.loader.loads, counts.loader.absent), (1, 1));
     assert_eq!((counts.local.null_hits, counts.local.value_hits, counts.local.misses), (99, 0, 1));
     assert_eq!(counts.nulls_stored.local, 1);
-    house.time.advance(NULL_TTL - MS);
-    assert_eq!(house.seen(7).await, (None, Tier::Local));
-    house.time.advance(MS);
-    assert_eq!(house.seen(7).await, (None, Tier::Loader));
+    harness.time.advance(NULL_TTL - MS);
+    assert_eq!(harness.seen(7).await, (None, Tier::Local));
+    harness.time.advance(MS);
+    assert_eq!(harness.seen(7).await, (None, Tier::Loader));
 }
 
 #[tokio::test]
 async fn case_26_with_a_shared_cache_one_load_serves_all_processes() {
-    let house = House::with([]).open_gate().shared().build().await;
-    assert_eq!(house.seen(7).await, (None, Tier::Loader));
+    let harness = Harness::with([]).open_gate().shared().build().await;
+    assert_eq!(harness.seen(7).await, (None, Tier::Loader));
     quiet().await;
-    assert_eq!(house.status().counts.nulls_stored.shared, 1);
-    let neighbour = house.neighbour().await;
+    assert_eq!(harness.status().counts.nulls_stored.shared, 1);
+    let peer = harness.peer().await;
     for _ in 0..100 {
-        let _ = within(neighbour.get(&7)).await.unwrap();
+        let _ = within(peer.get(&7)).await.unwrap();
     }
-    let counts = neighbour.status().counts;
+    let counts = peer.status().counts;
     assert_eq!(counts.loader.loads, 0);
     assert_eq!((counts.shared.null_hits, counts.shared.misses), (1, 0));
     assert_eq!((counts.local.null_hits, counts.local.misses), (99, 1));
@@ -43,26 +43,26 @@ async fn case_26_with_a_shared_cache_one_load_serves_all_processes() {
 // A copy ends when its original does, not a whole lifetime later.
 #[tokio::test]
 async fn case_26_a_sentinel_that_is_copied_does_not_live_longer() {
-    let house = House::with([]).open_gate().shared().build().await;
-    let _ = house.seen(7).await;
+    let harness = Harness::with([]).open_gate().shared().build().await;
+    let _ = harness.seen(7).await;
     quiet().await;
-    let neighbour = house.neighbour().await;
-    house.time.advance(NULL_TTL - SECOND);
-    assert_eq!(seen(within(neighbour.get(&7)).await.unwrap()), (None, Tier::Shared));
-    house.time.advance(SECOND - MS);
-    assert_eq!(seen(within(neighbour.get(&7)).await.unwrap()), (None, Tier::Local));
-    house.time.advance(MS);
-    assert_eq!(seen(within(neighbour.get(&7)).await.unwrap()), (None, Tier::Loader));
+    let peer = harness.peer().await;
+    harness.time.advance(NULL_TTL - SECOND);
+    assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (None, Tier::Shared));
+    harness.time.advance(SECOND - MS);
+    assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (None, Tier::Local));
+    harness.time.advance(MS);
+    assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (None, Tier::Loader));
 }
 
 // Whatever the clock of who wrote it says.
 #[tokio::test]
 async fn a_sentinel_from_a_peer_whose_clock_is_ahead_is_clipped() {
-    let house = House::with([]).open_gate().shared().build().await;
-    let lease = crate::ports::Token::fresh();
-    assert_eq!(house.lease(7, lease).await, Slot::Leased);
-    let (slot, ahead) = (house.slot(7), house.clock.unix_ms() + 3_600_000);
-    let memory = house.store().memory();
+    let harness = Harness::with([]).open_gate().shared().build().await;
+    let lease = crate::ports::LeaseId::fresh();
+    assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
+    let (slot, ahead) = (harness.slot(7), harness.clock.unix_ms() + 3_600_000);
+    let memory = harness.store().memory();
     let fill = crate::ports::Store::fill(
         memory,
         &slot,
@@ -72,41 +72,41 @@ async fn a_sentinel_from_a_peer_whose_clock_is_ahead_is_clipped() {
         3_600 * SECOND,
     );
     let _ = fill.await.unwrap();
-    assert_eq!(house.seen(7).await, (None, Tier::Shared));
-    house.time.advance(NULL_TTL - MS);
-    assert_eq!(house.seen(7).await, (None, Tier::Local));
-    house.time.advance(MS);
-    assert_eq!(house.seen(7).await, (None, Tier::Shared));
+    assert_eq!(harness.seen(7).await, (None, Tier::Shared));
+    harness.time.advance(NULL_TTL - MS);
+    assert_eq!(harness.seen(7).await, (None, Tier::Local));
+    harness.time.advance(MS);
+    assert_eq!(harness.seen(7).await, (None, Tier::Shared));
 }
 
 #[tokio::test]
 async fn case_24_a_row_is_found_at_once_after_its_creation_though_a_sentinel_stood() {
     for shared in [false, true] {
-        let house = House::with([]).open_gate().shared_if(shared).build().await;
-        assert_eq!(house.seen(7).await, (None, Tier::Loader));
+        let harness = Harness::with([]).open_gate().shared_if(shared).build().await;
+        assert_eq!(harness.seen(7).await, (None, Tier::Loader));
         quiet().await;
-        assert_eq!(house.seen(7).await, (None, Tier::Local));
+        assert_eq!(harness.seen(7).await, (None, Tier::Local));
         if shared {
-            assert!(matches!(house.stands(7).await, Slot::Null { .. }));
+            assert!(matches!(harness.stands(7).await, Slot::Null { .. }));
         }
-        house.write(7).await.unwrap();
+        harness.write(7).await.unwrap();
         if shared {
-            assert_eq!(house.stands(7).await, Slot::Vacant);
-            let neighbour = house.neighbour().await;
-            assert_eq!(seen(within(neighbour.get(&7)).await.unwrap()), (Some(1), Tier::Loader));
+            assert_eq!(harness.stands(7).await, Slot::Empty);
+            let peer = harness.peer().await;
+            assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (Some(1), Tier::Loader));
         }
-        assert_eq!(house.seen(7).await.0, Some(1));
+        assert_eq!(harness.seen(7).await.0, Some(1));
     }
 }
 
 #[tokio::test]
 async fn case_24_the_same_for_an_id_that_the_database_assigns() {
     for shared in [false, true] {
-        let house = House::with([]).open_gate().shared_if(shared).build().await;
+        let harness = Harness::with([]).open_gate().shared_if(shared).build().await;
         let next = 1_000_001;
-        assert_eq!(house.seen(next).await, (None, Tier::Loader));
-        let rows = house.rows.clone();
-        let created = house.guard.create(|admit| async move {
+        assert_eq!(harness.seen(next).await, (None, Tier::Loader));
+        let rows = harness.rows.clone();
+        let created = harness.guard.create(|admit| async move {
             let mut transaction = rows.begin();
             let id = transaction.insert();
             let admitted = admit.key(id).await?;
@@ -114,7 +114,7 @@ async fn case_24_the_same_for_an_id_that_the_database_assigns() {
             Ok::<_, super::writer::Failure>((admitted, id))
         });
         assert_eq!(within(created).await.unwrap(), next);
-        assert_eq!(house.seen(next).await, (Some(1), Tier::Loader));
+        assert_eq!(harness.seen(next).await, (Some(1), Tier::Loader));
     }
 }
 
@@ -122,10 +122,10 @@ async fn case_24_the_same_for_an_id_that_the_database_assigns() {
 async fn case_27_no_error_is_remembered_as_absence() {
     for shared in [false, true] {
         for mishap in [Mishap::Error, Mishap::Panic, Mishap::Hang] {
-            let house = House::with([7]).open_gate().shared_if(shared).build().await;
-            house.mishap(7, mishap);
-            let reader = house.spawn_get(7);
-            house.pass(2 * SECOND).await;
+            let harness = Harness::with([7]).open_gate().shared_if(shared).build().await;
+            harness.mishap(7, mishap);
+            let reader = harness.spawn_get(7);
+            harness.pass(2 * SECOND).await;
             let failed = within(reader).await.unwrap();
             assert!(
                 matches!(
@@ -137,37 +137,37 @@ async fn case_27_no_error_is_remembered_as_absence() {
                 "{mishap:?}: {failed:?}"
             );
             quiet().await;
-            let counts = house.status().counts;
+            let counts = harness.status().counts;
             assert_eq!((counts.nulls_stored.local, counts.nulls_stored.shared), (0, 0));
             if shared {
-                assert_eq!(house.stands(7).await, Slot::Vacant, "the lease was to go back");
+                assert_eq!(harness.stands(7).await, Slot::Empty, "the lease was to go back");
             }
-            assert_eq!(house.seen(7).await, (Some(1), Tier::Loader), "{mishap:?}");
+            assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader), "{mishap:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn case_27_an_id_that_the_gate_knows_is_asked_for_again_after_an_error() {
-    let house = House::with([7]).shared().build().await;
+    let harness = Harness::with([7]).shared().build().await;
     for _ in 0..5 {
-        house.mishap(7, Mishap::Error);
-        assert!(house.get(7).await.is_err());
-        assert!(!house.refuses(7));
+        harness.mishap(7, Mishap::Error);
+        assert!(harness.get(7).await.is_err());
+        assert!(!harness.refuses(7));
     }
     quiet().await;
-    assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
+    assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
 }
 
 #[tokio::test]
 async fn case_27_a_shared_row_that_cannot_be_decoded_is_loaded() {
-    let house = House::with([7]).open_gate().shared().build().await;
-    let lease = crate::ports::Token::fresh();
-    assert_eq!(house.lease(7, lease).await, Slot::Leased);
+    let harness = Harness::with([7]).open_gate().shared().build().await;
+    let lease = crate::ports::LeaseId::fresh();
+    assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
     let garbage = crate::ports::Entry::Value(bytes::Bytes::from_static(b"{\"id\":"));
-    let slot = house.slot(7);
+    let slot = harness.slot(7);
     let fill = crate::ports::Store::fill(
-        house.store().memory(),
+        harness.store().memory(),
         &slot,
         lease,
         garbage,
@@ -175,8 +175,8 @@ async fn case_27_a_shared_row_that_cannot_be_decoded_is_loaded() {
         60 * SECOND,
     );
     let _ = fill.await.unwrap();
-    assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
-    let counts = house.status().counts.shared;
+    assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
+    let counts = harness.status().counts.shared;
     assert_eq!((counts.undecodable, counts.misses, counts.value_hits), (1, 1, 0));
 }
 
@@ -184,42 +184,42 @@ async fn case_27_a_shared_row_that_cannot_be_decoded_is_loaded() {
 // cache; ids that were are shared as ever.
 #[tokio::test]
 async fn an_open_gate_shares_only_what_was_seen_to_exist() {
-    let house = House::with([7]).shared().build().await;
-    house.company.set(crate::ports::Standing::Doubtful(crate::Why::NotAlone));
+    let harness = Harness::with([7]).shared().build().await;
+    harness.fake_backplane.set(crate::ports::LinkState::OutOfSync(crate::OpenReason::NotAlone));
     quiet().await;
-    assert_eq!(house.seen(500).await, (None, Tier::Loader));
-    assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
+    assert_eq!(harness.seen(500).await, (None, Tier::Loader));
+    assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     quiet().await;
-    assert_eq!(house.stands(500).await, Slot::Vacant);
-    assert!(matches!(house.stands(7).await, Slot::Value { .. }));
+    assert_eq!(harness.stands(500).await, Slot::Empty);
+    assert!(matches!(harness.stands(7).await, Slot::Value { .. }));
 }
 
 // In the first warm-up nothing has been seen yet: rows are shared, sentinels stay here.
 #[tokio::test]
 async fn during_the_first_warm_up_sentinels_stay_local() {
-    let house = House::with([7]).shared().unready();
-    let (house, _end) = house.build_with(|stops, _| stops.hold(At::BeforeEnd)).await;
-    assert_eq!(house.seen(500).await, (None, Tier::Loader));
-    assert_eq!(house.seen(500).await, (None, Tier::Local));
-    assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
+    let harness = Harness::with([7]).shared().unready();
+    let (harness, _end) = harness.build_with(|failpoints, _| failpoints.hold(At::BeforeEnd)).await;
+    assert_eq!(harness.seen(500).await, (None, Tier::Loader));
+    assert_eq!(harness.seen(500).await, (None, Tier::Local));
+    assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     quiet().await;
-    assert_eq!(house.stands(500).await, Slot::Vacant, "neither a sentinel nor a lease");
-    assert!(matches!(house.stands(7).await, Slot::Value { .. }));
+    assert_eq!(harness.stands(500).await, Slot::Empty, "neither a sentinel nor a lease");
+    assert!(matches!(harness.stands(7).await, Slot::Value { .. }));
 }
 
 #[tokio::test]
 async fn a_row_past_its_time_is_served_stale_only_while_the_database_fails() {
-    let house = House::with([7]).open_gate().build().await;
-    let _ = house.seen(7).await;
-    house.time.advance(super::house::VALUE_TTL);
-    house.mishap(7, Mishap::Error);
-    match house.get(7).await.unwrap() {
+    let harness = Harness::with([7]).open_gate().build().await;
+    let _ = harness.seen(7).await;
+    harness.time.advance(super::harness::VALUE_TTL);
+    harness.mishap(7, Mishap::Error);
+    match harness.get(7).await.unwrap() {
         Answer::Found { stale, tier, .. } => assert!(stale && tier == Tier::Local),
         other => panic!("{other:?}"),
     }
-    match house.get(7).await.unwrap() {
+    match harness.get(7).await.unwrap() {
         Answer::Found { stale, tier, .. } => assert!(!stale && tier == Tier::Loader),
         other => panic!("{other:?}"),
     }
-    assert_eq!(house.status().counts.stale_served, 1);
+    assert_eq!(harness.status().counts.stale_served, 1);
 }

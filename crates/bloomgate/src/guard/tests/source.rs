@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::rows::Rows;
-use super::stops::{At, Stops};
+use super::failpoints::{At, Failpoints};
+use super::fake_table::FakeTable;
 use crate::error::SourceError;
 use crate::key::KeyBytes;
-use crate::ports::{Place, Scan, ScanCompleted, ScanFrom, Settled, Source};
+use crate::ports::{Cursor, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
 
 /// Keys between two checkpoints.
 pub(super) const CHUNK: usize = 10;
@@ -20,39 +20,39 @@ pub(super) const CHUNK: usize = 10;
 pub(super) enum Cut {
     /// With an error, after so many keys of this attempt.
     Error(usize),
-    /// It stops answering after so many keys.
+    /// It failpoints answering after so many keys.
     Stall(usize),
 }
 
 #[derive(Debug)]
 struct Script {
     cuts: VecDeque<Cut>,
-    settled: Settled,
+    quiesced: Quiesced,
     settle_errors: usize,
     /// For each scan the id after which it began.
     scans: Vec<Option<i64>>,
-    settles: usize,
+    quiesces: usize,
 }
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct TestSource {
-    rows: Rows,
-    stops: Stops,
+    rows: FakeTable,
+    failpoints: Failpoints,
     script: Arc<Mutex<Script>>,
 }
 
 impl TestSource {
-    pub(super) fn new(rows: Rows, stops: Stops) -> Self {
+    pub(super) fn new(rows: FakeTable, failpoints: Failpoints) -> Self {
         Self {
             rows,
-            stops,
+            failpoints,
             script: Arc::new(Mutex::new(Script {
                 cuts: VecDeque::new(),
-                settled: Settled::Yes,
+                quiesced: Quiesced::Drained,
                 settle_errors: 0,
                 scans: Vec::new(),
-                settles: 0,
+                quiesces: 0,
             })),
         }
     }
@@ -62,8 +62,8 @@ impl TestSource {
         self.script.lock().cuts.push_back(cut);
     }
 
-    pub(super) fn settled(&self, settled: Settled) {
-        self.script.lock().settled = settled;
+    pub(super) fn quiesced(&self, quiesced: Quiesced) {
+        self.script.lock().quiesced = quiesced;
     }
 
     /// So many questions whether earlier writes have ended fail.
@@ -77,29 +77,29 @@ impl TestSource {
     }
 
     /// How often it was asked whether earlier writes have ended.
-    pub(super) fn settles(&self) -> usize {
-        self.script.lock().settles
+    pub(super) fn quiesces(&self) -> usize {
+        self.script.lock().quiesces
     }
 }
 
 impl Source for TestSource {
     fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>> {
         Box::pin(async move {
-            self.stops.pass(At::Counting).await;
+            self.failpoints.pass(At::Counting).await;
             Ok(self.rows.ids().len() as u64)
         })
     }
 
-    fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
+    fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
         Box::pin(async move {
-            self.script.lock().settles += 1;
-            self.stops.pass(At::Settling).await;
+            self.script.lock().quiesces += 1;
+            self.failpoints.pass(At::Settling).await;
             let mut script = self.script.lock();
             if script.settle_errors > 0 {
                 script.settle_errors -= 1;
                 return Err(SourceError::new("the database does not say"));
             }
-            Ok(script.settled)
+            Ok(script.quiesced)
         })
     }
 
@@ -111,7 +111,7 @@ impl Source for TestSource {
         Box::pin(async move {
             let after = match &from {
                 ScanFrom::Start => None,
-                ScanFrom::After(place) => place.cursor::<i64>().copied(),
+                ScanFrom::After(cursor) => cursor.position::<i64>().copied(),
             };
             let cut = {
                 let mut script = self.script.lock();
@@ -120,10 +120,10 @@ impl Source for TestSource {
             };
             let mut ids = self.rows.ids();
             ids.retain(|id| after.is_none_or(|after| *id > after));
-            self.stops.pass(At::AfterSnapshot).await;
+            self.failpoints.pass(At::AfterSnapshot).await;
             let mut handed = 0;
             for chunk in ids.chunks(CHUNK) {
-                self.stops.pass(At::BeforeChunk).await;
+                self.failpoints.pass(At::BeforeChunk).await;
                 for id in chunk {
                     match cut {
                         Some(Cut::Error(keys)) if keys == handed => {
@@ -137,7 +137,7 @@ impl Source for TestSource {
                     into.key(KeyBytes::of(id).as_slice());
                     handed += 1;
                 }
-                into.checkpoint(Place::new(chunk[chunk.len() - 1]));
+                into.checkpoint(Cursor::new(chunk[chunk.len() - 1]));
             }
             match cut {
                 // A cut past the last key: everything was handed over but the end.
@@ -145,7 +145,7 @@ impl Source for TestSource {
                 Some(Cut::Stall(_)) => return std::future::pending().await,
                 None => {}
             }
-            self.stops.pass(At::BeforeEnd).await;
+            self.failpoints.pass(At::BeforeEnd).await;
             Ok(ScanCompleted::explicit_end())
         })
     }

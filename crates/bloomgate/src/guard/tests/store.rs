@@ -1,4 +1,4 @@
-//! A store, in memory unless the test says otherwise, with stops before and after each step and
+//! A store, in memory unless the test says otherwise, with failpoints before and after each step and
 //! with outages.
 
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::stops::{At, Stops};
+use super::failpoints::{At, Failpoints};
 use crate::clock::Clock;
-use crate::error::{StoreError, StoreFault};
-use crate::ports::{Entry, Filled, Neighbour, Slot, SlotKey, Store, Token};
+use crate::error::{StoreError, StoreErrorKind};
+use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
 use crate::shared_cache::MemoryStore;
 
 /// What fails.
@@ -31,19 +31,19 @@ pub(super) struct Faults {
 pub(super) struct TestStore {
     inner: Arc<dyn Store>,
     memory: Option<Arc<MemoryStore>>,
-    stops: Stops,
+    failpoints: Failpoints,
     faults: Arc<Mutex<Faults>>,
 }
 
 impl TestStore {
-    pub(super) fn new(clock: Clock, stops: Stops) -> Self {
+    pub(super) fn new(clock: Clock, failpoints: Failpoints) -> Self {
         let memory = Arc::new(MemoryStore::new(clock));
-        Self { memory: Some(Arc::clone(&memory)), ..Self::over(memory, stops) }
+        Self { memory: Some(Arc::clone(&memory)), ..Self::over(memory, failpoints) }
     }
 
     /// Around any other store.
-    pub(super) fn over(inner: Arc<dyn Store>, stops: Stops) -> Self {
-        Self { inner, memory: None, stops, faults: Arc::default() }
+    pub(super) fn over(inner: Arc<dyn Store>, failpoints: Failpoints) -> Self {
+        Self { inner, memory: None, failpoints, faults: Arc::default() }
     }
 
     pub(super) fn memory(&self) -> &MemoryStore {
@@ -60,9 +60,9 @@ impl TestStore {
             std::future::pending::<()>().await;
         }
         let fault = match faults {
-            Faults { down: true, .. } => StoreFault::Unreachable,
-            Faults { unsupported, .. } if unsupported => StoreFault::Unsupported,
-            faults if refused(&faults) => StoreFault::Refused,
+            Faults { down: true, .. } => StoreErrorKind::Unreachable,
+            Faults { unsupported, .. } if unsupported => StoreErrorKind::Unsupported,
+            faults if refused(&faults) => StoreErrorKind::Rejected,
             _ => return Ok(()),
         };
         Err(StoreError::new(fault, "the test says so"))
@@ -80,24 +80,24 @@ impl Store for TestStore {
     fn get_or_lease<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Slot, StoreError>> {
         Box::pin(async move {
-            self.stops.pass(At::BeforeRead).await;
+            self.failpoints.pass(At::BeforeRead).await;
             self.healthy(|_| false).await?;
             let found = self.inner.get_or_lease(slot, lease, ttl).await;
-            self.stops.pass(At::AfterRead).await;
+            self.failpoints.pass(At::AfterRead).await;
             found
         })
     }
 
     fn get<'a>(&'a self, slot: &'a SlotKey) -> BoxFuture<'a, Result<Slot, StoreError>> {
         Box::pin(async move {
-            self.stops.pass(At::BeforeRead).await;
+            self.failpoints.pass(At::BeforeRead).await;
             self.healthy(|_| false).await?;
             let found = self.inner.get(slot).await;
-            self.stops.pass(At::AfterRead).await;
+            self.failpoints.pass(At::AfterRead).await;
             found
         })
     }
@@ -105,16 +105,16 @@ impl Store for TestStore {
     fn fill<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         entry: Entry,
         until: u64,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Filled, StoreError>> {
         Box::pin(async move {
-            self.stops.pass(At::BeforeFill).await;
+            self.failpoints.pass(At::BeforeFill).await;
             self.healthy(|faults| faults.no_fills).await?;
             let filled = self.inner.fill(slot, lease, entry, until, ttl).await;
-            self.stops.pass(At::AfterFill).await;
+            self.failpoints.pass(At::AfterFill).await;
             filled
         })
     }
@@ -122,60 +122,60 @@ impl Store for TestStore {
     fn release<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.stops.pass(At::BeforeRelease).await;
+            self.failpoints.pass(At::BeforeRelease).await;
             self.healthy(|_| false).await?;
             self.inner.release(slot, lease).await
         })
     }
 
-    fn mark<'a>(
+    fn put_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
         lives: Duration,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.stops.pass(At::BeforeMark).await;
+            self.failpoints.pass(At::BeforeMark).await;
             self.healthy(|faults| faults.no_marks).await?;
-            let marked = self.inner.mark(slot, write, lives).await;
-            self.stops.pass(At::AfterMark).await;
-            marked
+            let with_intent = self.inner.put_intent(slot, write, lives).await;
+            self.failpoints.pass(At::AfterMark).await;
+            with_intent
         })
     }
 
-    fn unmark<'a>(
+    fn clear_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.stops.pass(At::BeforeUnmark).await;
+            self.failpoints.pass(At::BeforeUnmark).await;
             self.healthy(|faults| faults.no_unmarks).await?;
-            let unmarked = self.inner.unmark(slot, write).await;
-            self.stops.pass(At::AfterUnmark).await;
-            unmarked
+            let without_intent = self.inner.clear_intent(slot, write).await;
+            self.failpoints.pass(At::AfterUnmark).await;
+            without_intent
         })
     }
 
-    fn beat<'a>(
+    fn heartbeat<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
         ttl: Duration,
-    ) -> BoxFuture<'a, Result<Vec<Neighbour>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>> {
         Box::pin(async move {
             self.healthy(|_| false).await?;
-            self.inner.beat(namespace, member, ttl).await
+            self.inner.heartbeat(namespace, member, ttl).await
         })
     }
 
     fn leave<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             self.healthy(|_| false).await?;

@@ -1,7 +1,7 @@
 //! Writes of which nobody knows what became: open until W, and then over (rules A5, A6).
 
-use super::house::{House, MS, RUN_FOR, WINDOW, seen};
-use super::stops::At;
+use super::failpoints::At;
+use super::harness::{Harness, MS, RUN_FOR, WINDOW, seen};
 use super::store::Faults;
 use super::writer::{Failure, Writer};
 use super::{quiet, within};
@@ -20,15 +20,15 @@ enum Lost {
 
 /// The key is open until W, to the millisecond; a row that appears meanwhile is found at once.
 async fn is_open_until_w(shared: bool, lost: Lost) {
-    let house = House::with([7]).open_gate().shared_if(shared).build().await;
-    assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
+    let harness = Harness::with([7]).open_gate().shared_if(shared).build().await;
+    assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     quiet().await;
-    let writer = Writer::begin(&house, 7).await;
+    let writer = Writer::begin(&harness, 7).await;
     let left = match lost {
         Lost::TimedOut => {
-            house.pass(RUN_FOR - MS).await;
+            harness.pass(RUN_FOR - MS).await;
             assert!(!writer.is_over(), "cut off before its time");
-            house.pass(MS).await;
+            harness.pass(MS).await;
             let result = within(writer.result()).await;
             assert!(
                 matches!(result, Err(WriteError::TimedOut { after }) if after == RUN_FOR),
@@ -46,40 +46,40 @@ async fn is_open_until_w(shared: bool, lost: Lost) {
             WINDOW
         }
     };
-    assert_eq!(house.status().counts.writes_unknown, 1);
-    assert_eq!(house.open_writes(), 1);
+    assert_eq!(harness.status().counts.writes_unknown, 1);
+    assert_eq!(harness.open_writes(), 1);
     // Neither cache is read, and nothing is published.
     for _ in 0..3 {
-        assert_eq!(house.seen(7).await, (Some(1), Tier::Loader), "{lost:?}, shared: {shared}");
+        assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader), "{lost:?}, shared: {shared}");
     }
     if shared {
-        assert_eq!(house.stands(7).await, Slot::Writing);
+        assert_eq!(harness.stands(7).await, Slot::WriteIntent);
     }
-    house.pass(left - MS).await;
+    harness.pass(left - MS).await;
     // The COMMIT that nobody heard of, at the last moment.
-    house.rows.commit(7);
+    harness.rows.commit(7);
     for _ in 0..3 {
-        assert_eq!(house.seen(7).await, (Some(2), Tier::Loader), "{lost:?}, shared: {shared}");
+        assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "{lost:?}, shared: {shared}");
     }
     // A load that was under way at W knows nothing of what came before it.
-    let loaded = house.stops.hold_one(At::AfterLoad);
-    let late = house.spawn_get(7);
+    let loaded = harness.failpoints.hold_one(At::AfterLoad);
+    let late = harness.spawn_get(7);
     loaded.arrived().await;
-    house.pass(MS).await;
-    assert_eq!(house.open_writes(), 0, "{lost:?}: W is over");
+    harness.pass(MS).await;
+    assert_eq!(harness.open_writes(), 0, "{lost:?}: W is over");
     loaded.let_all_go();
     let _ = within(late).await.unwrap().unwrap();
     if shared {
-        assert_eq!(house.stands(7).await, Slot::Vacant, "the mark was to go at W");
+        assert_eq!(harness.stands(7).await, Slot::Empty, "the write intent was to go at W");
     }
-    assert_eq!(house.seen(7).await, (Some(2), Tier::Loader), "{lost:?}, shared: {shared}");
-    assert_eq!(house.seen(7).await, (Some(2), Tier::Local), "{lost:?}, shared: {shared}");
+    assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "{lost:?}, shared: {shared}");
+    assert_eq!(harness.seen(7).await, (Some(2), Tier::Local), "{lost:?}, shared: {shared}");
     quiet().await;
     if shared {
-        let neighbour = house.neighbour().await;
-        assert_eq!(seen(within(neighbour.get(&7)).await.unwrap()), (Some(2), Tier::Shared));
+        let peer = harness.peer().await;
+        assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (Some(2), Tier::Shared));
     }
-    house.is_tidy().await;
+    harness.is_tidy().await;
 }
 
 #[tokio::test]
@@ -102,28 +102,28 @@ async fn a_write_that_was_lost_at_commit_stays_open_until_w() {
 
 #[tokio::test]
 async fn an_error_that_the_database_answered_with_ends_the_write_at_once() {
-    let house = House::with([7]).open_gate().shared().build().await;
-    Writer::begin(&house, 7).await.fail().await;
-    assert_eq!(house.open_writes(), 0);
-    assert_eq!(house.status().counts.writes_ended, 1);
-    assert_eq!(house.stands(7).await, Slot::Vacant);
-    assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
-    assert_eq!(house.seen(7).await, (Some(1), Tier::Local));
+    let harness = Harness::with([7]).open_gate().shared().build().await;
+    Writer::begin(&harness, 7).await.fail().await;
+    assert_eq!(harness.open_writes(), 0);
+    assert_eq!(harness.status().counts.writes_ended, 1);
+    assert_eq!(harness.stands(7).await, Slot::Empty);
+    assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
+    assert_eq!(harness.seen(7).await, (Some(1), Tier::Local));
 }
 
 // C55, rollback: what was never committed is not cached either.
 #[tokio::test]
 async fn case_55_a_write_that_is_rolled_back_leaves_no_row() {
-    let house = House::with([]).shared().build().await;
-    let rows = house.rows.clone();
+    let harness = Harness::with([]).shared().build().await;
+    let rows = harness.rows.clone();
     let run = async move {
         let mut transaction = rows.begin();
         transaction.put(7);
-        Err::<(), _>(Failure::Settled)
+        Err::<(), _>(Failure::Quiesced)
     };
-    assert!(house.guard.write(7, run).await.is_err());
-    assert_eq!(house.seen(7).await, (None, Tier::Loader), "a stray positive is harmless");
-    assert_eq!(house.seen(7).await, (None, Tier::Local));
+    assert!(harness.guard.write(7, run).await.is_err());
+    assert_eq!(harness.seen(7).await, (None, Tier::Loader), "a stray positive is harmless");
+    assert_eq!(harness.seen(7).await, (None, Tier::Local));
 }
 
 // Rule A5: the outcome is known, so the caller has its answer; what stands at the server isn't.
@@ -133,87 +133,91 @@ async fn an_end_that_cannot_reach_the_shared_cache_answers_and_leaves_the_key_op
         Faults { down: true, ..Faults::default() },
         Faults { no_unmarks: true, ..Faults::default() },
     ] {
-        let house = House::with([7]).open_gate().shared().build().await;
-        let mut writer = Writer::begin(&house, 7).await;
+        let harness = Harness::with([7]).open_gate().shared().build().await;
+        let mut writer = Writer::begin(&harness, 7).await;
         writer.commit().await;
-        house.store().faults(faults);
+        harness.store().faults(faults);
         writer.end().await;
-        assert_eq!(house.status().counts.writes_ended, 1);
-        assert_eq!(house.status().counts.writes_unknown, 0);
-        house.store().faults(Faults::default());
-        house.pass(WINDOW - MS).await;
-        assert_eq!(house.open_writes(), 1);
+        assert_eq!(harness.status().counts.writes_ended, 1);
+        assert_eq!(harness.status().counts.writes_unknown, 0);
+        harness.store().faults(Faults::default());
+        harness.pass(WINDOW - MS).await;
+        assert_eq!(harness.open_writes(), 1);
         for _ in 0..2 {
-            assert_eq!(house.seen(7).await, (Some(2), Tier::Loader));
+            assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
         }
-        house.pass(MS).await;
-        assert_eq!(house.open_writes(), 0);
-        assert_eq!(house.stands(7).await, Slot::Vacant);
-        assert_eq!(house.seen(7).await, (Some(2), Tier::Loader));
-        assert_eq!(house.seen(7).await, (Some(2), Tier::Local));
+        harness.pass(MS).await;
+        assert_eq!(harness.open_writes(), 0);
+        assert_eq!(harness.stands(7).await, Slot::Empty);
+        assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
+        assert_eq!(harness.seen(7).await, (Some(2), Tier::Local));
     }
 }
 
 #[tokio::test]
 async fn an_end_that_is_not_answered_costs_the_caller_one_budget() {
-    let house = House::with([7]).open_gate().shared().build().await;
-    let mut writer = Writer::begin(&house, 7).await;
+    let harness = Harness::with([7]).open_gate().shared().build().await;
+    let mut writer = Writer::begin(&harness, 7).await;
     writer.commit().await;
-    house.store().faults(Faults { silent: true, ..Faults::default() });
+    harness.store().faults(Faults { silent: true, ..Faults::default() });
     writer.finish(Ok(()));
-    house.pass(99 * MS).await;
+    harness.pass(99 * MS).await;
     assert!(!writer.is_over());
-    house.pass(MS).await;
+    harness.pass(MS).await;
     within(writer.result()).await.unwrap();
-    assert_eq!(house.open_writes(), 1);
+    assert_eq!(harness.open_writes(), 1);
 }
 
-// Rule A5, the order: while the mark's removal is on its way, the key is open here.
+// Rule A5, the order: while the write intent's removal is on its way, the key is open here.
 #[tokio::test]
 async fn the_bypass_ends_after_the_mark() {
-    let house = House::with([7]).open_gate().shared().build().await;
-    let unmarked = house.stops.hold(At::AfterUnmark);
-    let mut writer = Writer::begin(&house, 7).await;
+    let harness = Harness::with([7]).open_gate().shared().build().await;
+    let without_intent = harness.failpoints.hold(At::AfterUnmark);
+    let mut writer = Writer::begin(&harness, 7).await;
     writer.commit().await;
     writer.finish(Ok(()));
-    unmarked.arrived().await;
-    assert_eq!(house.open_writes(), 1);
-    assert_eq!(house.seen(7).await, (Some(2), Tier::Loader));
-    unmarked.let_all_go();
+    without_intent.arrived().await;
+    assert_eq!(harness.open_writes(), 1);
+    assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
+    without_intent.let_all_go();
     within(writer.result()).await.unwrap();
-    assert_eq!(house.open_writes(), 0);
+    assert_eq!(harness.open_writes(), 0);
 }
 
 // Two writes of unknown outcome of one key, begun apart: the key is open until the later one's W.
 #[tokio::test]
 async fn each_lost_write_has_its_own_window() {
-    let house = House::with([7]).open_gate().shared().build().await;
-    Writer::begin(&house, 7).await.lose().await;
-    house.pass(WINDOW / 2).await;
-    Writer::begin(&house, 7).await.lose().await;
-    house.pass(WINDOW / 2).await;
-    assert_eq!(house.open_writes(), 1);
-    assert_eq!(house.stands(7).await, Slot::Writing, "the first one's end took the other's mark");
-    house.rows.commit(7);
-    assert_eq!(house.seen(7).await, (Some(2), Tier::Loader));
-    house.pass(WINDOW / 2).await;
-    assert_eq!(house.open_writes(), 0);
-    house.is_tidy().await;
+    let harness = Harness::with([7]).open_gate().shared().build().await;
+    Writer::begin(&harness, 7).await.lose().await;
+    harness.pass(WINDOW / 2).await;
+    Writer::begin(&harness, 7).await.lose().await;
+    harness.pass(WINDOW / 2).await;
+    assert_eq!(harness.open_writes(), 1);
+    assert_eq!(
+        harness.stands(7).await,
+        Slot::WriteIntent,
+        "the first one's end took the other's write intent"
+    );
+    harness.rows.commit(7);
+    assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
+    harness.pass(WINDOW / 2).await;
+    assert_eq!(harness.open_writes(), 0);
+    harness.is_tidy().await;
 }
 
 // W counts from before Begin's first step, waits included.
 #[tokio::test]
 async fn the_window_counts_from_the_call() {
-    let house = House::with([7]).build().await;
-    let announcing = house.stops.hold(At::Announcing);
-    let mut writer = Writer::call(&house, 7);
+    let harness = Harness::with([7]).build().await;
+    let announcing = harness.failpoints.hold(At::Backplane);
+    let mut writer = Writer::call(&harness, 7);
     announcing.arrived().await;
-    house.pass(RUN_FOR / 2).await;
+    harness.pass(RUN_FOR / 2).await;
     announcing.let_all_go();
     writer.running().await;
-    house.pass(RUN_FOR / 2).await;
+    harness.pass(RUN_FOR / 2).await;
     let result = within(writer.result()).await;
     assert!(matches!(result, Err(WriteError::TimedOut { .. })), "{result:?}");
-    house.pass(WINDOW - RUN_FOR).await;
-    assert_eq!(house.open_writes(), 0);
+    harness.pass(WINDOW - RUN_FOR).await;
+    assert_eq!(harness.open_writes(), 0);
 }

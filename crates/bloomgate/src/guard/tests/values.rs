@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 
-use super::company::Company;
-use super::house::SECOND;
-use super::stops::Stops;
+use super::failpoints::Failpoints;
+use super::fake_backplane::FakeBackplane;
+use super::harness::SECOND;
 use super::{quiet, within};
 use crate::answer::{Answer, Tier};
 use crate::clock::Clock;
@@ -27,7 +27,7 @@ struct Shared(Arc<MemoryStore>);
 mod both {
     use super::Shared;
     use crate::error::StoreError;
-    use crate::ports::{Entry, Filled, Neighbour, Slot, SlotKey, Store, Token};
+    use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
     use futures_util::future::BoxFuture;
     use std::time::Duration;
 
@@ -37,7 +37,7 @@ mod both {
         fn prepare(&self) -> Answer<'_, ()> {
             self.0.prepare()
         }
-        fn get_or_lease<'a>(&'a self, s: &'a SlotKey, l: Token, t: Duration) -> Answer<'a, Slot> {
+        fn get_or_lease<'a>(&'a self, s: &'a SlotKey, l: LeaseId, t: Duration) -> Answer<'a, Slot> {
             self.0.get_or_lease(s, l, t)
         }
         fn get<'a>(&'a self, slot: &'a SlotKey) -> Answer<'a, Slot> {
@@ -46,26 +46,36 @@ mod both {
         fn fill<'a>(
             &'a self,
             slot: &'a SlotKey,
-            lease: Token,
+            lease: LeaseId,
             entry: Entry,
             until: u64,
             ttl: Duration,
         ) -> Answer<'a, Filled> {
             self.0.fill(slot, lease, entry, until, ttl)
         }
-        fn release<'a>(&'a self, slot: &'a SlotKey, lease: Token) -> Answer<'a, ()> {
+        fn release<'a>(&'a self, slot: &'a SlotKey, lease: LeaseId) -> Answer<'a, ()> {
             self.0.release(slot, lease)
         }
-        fn mark<'a>(&'a self, slot: &'a SlotKey, write: Token, t: Duration) -> Answer<'a, ()> {
-            self.0.mark(slot, write, t)
+        fn put_intent<'a>(
+            &'a self,
+            slot: &'a SlotKey,
+            write: WriteId,
+            t: Duration,
+        ) -> Answer<'a, ()> {
+            self.0.put_intent(slot, write, t)
         }
-        fn unmark<'a>(&'a self, slot: &'a SlotKey, write: Token) -> Answer<'a, ()> {
-            self.0.unmark(slot, write)
+        fn clear_intent<'a>(&'a self, slot: &'a SlotKey, write: WriteId) -> Answer<'a, ()> {
+            self.0.clear_intent(slot, write)
         }
-        fn beat<'a>(&'a self, n: &'a str, m: Token, t: Duration) -> Answer<'a, Vec<Neighbour>> {
-            self.0.beat(n, m, t)
+        fn heartbeat<'a>(
+            &'a self,
+            n: &'a str,
+            m: InstanceId,
+            t: Duration,
+        ) -> Answer<'a, Vec<Peer>> {
+            self.0.heartbeat(n, m, t)
         }
-        fn leave<'a>(&'a self, namespace: &'a str, member: Token) -> Answer<'a, ()> {
+        fn leave<'a>(&'a self, namespace: &'a str, member: InstanceId) -> Answer<'a, ()> {
             self.0.leave(namespace, member)
         }
     }
@@ -84,7 +94,7 @@ async fn pair<V: Value>(
             .gate(Gate::open())
             .clock(clock.clone())
             .store(store.clone())
-            .backplane(Company::new(Stops::default()))
+            .backplane(FakeBackplane::new(Failpoints::default()))
             .source(Keys::new([0_i64; 0]))
             .loader(loader::from_fn(move |_: i64| {
                 let value = make();

@@ -2,68 +2,68 @@
 
 use std::time::Duration;
 
-use super::house::{House, MS, SECOND, WINDOW};
+use super::failpoints::At;
+use super::harness::{Harness, MS, SECOND, WINDOW};
 use super::source::Cut;
-use super::stops::At;
 use super::{quiet, until, within};
-use crate::answer::{Answer, Tier, Verdict, Why};
-use crate::ports::{Settled, Standing};
+use crate::answer::{Answer, OpenReason, Tier, Verdict};
+use crate::ports::{LinkState, Quiesced};
 
 /// The gate passes everything, and so refuses none of the rows.
-fn is_open(house: &House) {
-    for id in house.rows.ids() {
-        assert_eq!(house.guard.check(&id), Verdict::Unknown(Why::Warming), "{id}");
+fn is_open(harness: &Harness) {
+    for id in harness.rows.ids() {
+        assert_eq!(harness.guard.check(&id), Verdict::Unknown(OpenReason::Warming), "{id}");
     }
-    assert!(!house.guard.is_ready());
-    assert_eq!(house.status().gate.generation, 0);
+    assert!(!harness.guard.is_ready());
+    assert_eq!(harness.status().gate.generation, 0);
 }
 
 #[tokio::test]
 async fn case_01_an_empty_table_is_warmed_up_at_once_and_refuses_everything() {
-    let house = House::with([]).build().await;
+    let harness = Harness::with([]).build().await;
     for id in 0..1_000 {
-        assert_eq!(house.seen(id).await, (None, Tier::Gate));
+        assert_eq!(harness.seen(id).await, (None, Tier::Gate));
     }
-    assert_eq!(house.loads(), 0);
-    house.write(7).await.unwrap();
-    assert_eq!(house.seen(7).await, (Some(1), Tier::Loader));
-    let passed = (1_000..11_000).filter(|id| !house.refuses(*id)).count();
+    assert_eq!(harness.loads(), 0);
+    harness.write(7).await.unwrap();
+    assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
+    let passed = (1_000..11_000).filter(|id| !harness.refuses(*id)).count();
     assert!(passed <= 200, "{passed} of 10,000 absent ids pass");
 }
 
 /// The scan ends early at 60 %, and again on the way to the end.
 async fn is_cut_short(cuts: &[Cut], pause: Duration) {
-    let house = House::with(1..=100).unready();
-    let (house, ()) =
-        house.build_with(|_, source| cuts.iter().for_each(|cut| source.cut(*cut))).await;
+    let harness = Harness::with(1..=100).unready();
+    let (harness, ()) =
+        harness.build_with(|_, source| cuts.iter().for_each(|cut| source.cut(*cut))).await;
     for attempt in 1..=cuts.len() {
-        until("the scan has begun", || house.source.scans().len() >= attempt).await;
+        until("the scan has begun", || harness.source.scans().len() >= attempt).await;
         quiet().await;
-        is_open(&house);
-        // Rows that the scan has passed, and rows that it hasn't reached.
+        is_open(&harness);
+        // FakeTable that the scan has passed, and rows that it hasn't reached.
         for id in [1, 60, 61, 100] {
-            assert!(matches!(house.get(id).await, Ok(Answer::Found { .. })));
+            assert!(matches!(harness.get(id).await, Ok(Answer::Found { .. })));
         }
         // As long as it takes to be given up, if need be, and to be tried again.
-        house.pass(pause).await;
-        until_tried_again(&house, attempt + 1).await;
+        harness.pass(pause).await;
+        until_tried_again(&harness, attempt + 1).await;
     }
-    until("the gate is closed", || house.guard.is_ready()).await;
-    let scans = house.source.scans();
+    until("the gate is closed", || harness.guard.is_ready()).await;
+    let scans = harness.source.scans();
     assert_eq!(scans[0], None);
     let resumed_at = scans.last().copied().flatten();
     assert!(resumed_at >= Some(60), "resumed at the checkpoint, not at the start: {scans:?}");
-    assert!((1..=100).all(|id| !house.refuses(id)));
-    assert!((1_000..2_000).filter(|id| !house.refuses(*id)).count() < 20);
-    assert_eq!(house.status().warm_up_error, None);
+    assert!((1..=100).all(|id| !harness.refuses(id)));
+    assert!((1_000..2_000).filter(|id| !harness.refuses(*id)).count() < 20);
+    assert_eq!(harness.status().warm_up_error, None);
 }
 
-async fn until_tried_again(house: &House, attempts: usize) {
+async fn until_tried_again(harness: &Harness, attempts: usize) {
     for _ in 0..100 {
-        if house.source.scans().len() >= attempts {
+        if harness.source.scans().len() >= attempts {
             return;
         }
-        house.pass(200 * MS).await;
+        harness.pass(200 * MS).await;
     }
     panic!("not tried again");
 }
@@ -92,135 +92,137 @@ async fn case_35_a_scan_that_stalls_is_given_up_and_resumed() {
 
 #[tokio::test]
 async fn case_35_a_failed_scan_says_so() {
-    let house = House::with(1..=100).unready();
-    let (house, ()) = house.build_with(|_, source| source.cut(Cut::Error(60))).await;
+    let harness = Harness::with(1..=100).unready();
+    let (harness, ()) = harness.build_with(|_, source| source.cut(Cut::Error(60))).await;
     quiet().await;
-    let error = house.status().warm_up_error.unwrap();
+    let error = harness.status().warm_up_error.unwrap();
     assert!(error.contains("the connection was lost"), "{error}");
-    assert!(house.guard.unready_reason().contains("the connection was lost"));
-    is_open(&house);
+    assert!(harness.guard.unready_reason().contains("the connection was lost"));
+    is_open(&harness);
 }
 
 // A write between the attempts is in the generation that goes on being filled.
 #[tokio::test]
 async fn case_36_a_write_between_a_failed_scan_and_its_resumption_is_kept() {
-    let house = House::with((1..=100).map(|id| id * 10)).unready();
-    let (house, ()) = house.build_with(|_, source| source.cut(Cut::Error(60))).await;
+    let harness = Harness::with((1..=100).map(|id| id * 10)).unready();
+    let (harness, ()) = harness.build_with(|_, source| source.cut(Cut::Error(60))).await;
     quiet().await;
     // Below the checkpoint, where the resumed scan won't come by.
-    house.write(5).await.unwrap();
-    house.pass(SECOND).await;
-    until("the gate is closed", || house.guard.is_ready()).await;
-    assert_eq!(house.source.scans(), [None, Some(600)]);
-    assert!(!house.refuses(5));
+    harness.write(5).await.unwrap();
+    harness.pass(SECOND).await;
+    until("the gate is closed", || harness.guard.is_ready()).await;
+    assert_eq!(harness.source.scans(), [None, Some(600)]);
+    assert!(!harness.refuses(5));
 }
 
 #[tokio::test]
 async fn case_35_a_rebuild_that_is_cut_short_leaves_the_old_generation_in_service() {
-    let house = House::with(1..=100).build().await;
-    house.source.cut(Cut::Error(60));
-    let guard = house.guard.clone();
+    let harness = Harness::with(1..=100).build().await;
+    harness.source.cut(Cut::Error(60));
+    let guard = harness.guard.clone();
     let rebuilding = tokio::spawn(async move { guard.rebuild().await });
-    until("the scan has begun", || house.source.scans().len() == 2).await;
+    until("the scan has begun", || harness.source.scans().len() == 2).await;
     quiet().await;
-    assert_eq!(house.status().gate.generation, 1);
-    assert!(house.status().gate.building);
-    assert!((1..=100).all(|id| !house.refuses(id)));
-    assert!(house.refuses(5_000) || house.refuses(5_001));
-    house.pass(SECOND).await;
+    assert_eq!(harness.status().gate.generation, 1);
+    assert!(harness.status().gate.building);
+    assert!((1..=100).all(|id| !harness.refuses(id)));
+    assert!(harness.refuses(5_000) || harness.refuses(5_001));
+    harness.pass(SECOND).await;
     within(rebuilding).await.unwrap().unwrap();
-    assert_eq!(house.status().gate.generation, 2);
-    assert!(!house.status().gate.building);
-    assert!((1..=100).all(|id| !house.refuses(id)));
+    assert_eq!(harness.status().gate.generation, 2);
+    assert!(!harness.status().gate.building);
+    assert!((1..=100).all(|id| !harness.refuses(id)));
 }
 
 // C35 (c), dropped in the middle, and what was dropped doesn't come back.
 #[tokio::test]
 async fn case_35_a_scan_that_is_dropped_is_not_activated() {
-    let house = House::with(1..=100).unready();
-    let (house, chunk) = house.build_with(|stops, _| stops.hold(At::BeforeChunk)).await;
+    let harness = Harness::with(1..=100).unready();
+    let (harness, chunk) =
+        harness.build_with(|failpoints, _| failpoints.hold(At::BeforeChunk)).await;
     chunk.arrived().await;
-    house.company.set(Standing::Doubtful(Why::NotAlone));
+    harness.fake_backplane.set(LinkState::OutOfSync(OpenReason::NotAlone));
     quiet().await;
-    assert!(!house.status().gate.building, "the generation was to go with its scan");
+    assert!(!harness.status().gate.building, "the generation was to go with its scan");
     chunk.let_all_go();
-    house.pass(10 * SECOND).await;
-    assert!(!house.guard.is_ready());
+    harness.pass(10 * SECOND).await;
+    assert!(!harness.guard.is_ready());
     for id in 1..=100 {
-        assert_eq!(house.guard.check(&id), Verdict::Unknown(Why::NotAlone));
+        assert_eq!(harness.guard.check(&id), Verdict::Unknown(OpenReason::NotAlone));
     }
 }
 
 // Rule A8: a killed predecessor may have a COMMIT under way for as long as W.
 #[tokio::test]
 async fn a_database_that_cannot_tell_is_scanned_no_earlier_than_w_after_the_start() {
-    let house = House::with(1..=100).unready();
-    let (house, ()) = house.build_with(|_, source| source.settled(Settled::CannotTell)).await;
-    house.pass(WINDOW - MS).await;
-    assert!(house.source.scans().is_empty(), "scanned before W was over");
-    is_open(&house);
+    let harness = Harness::with(1..=100).unready();
+    let (harness, ()) = harness.build_with(|_, source| source.quiesced(Quiesced::Unknown)).await;
+    harness.pass(WINDOW - MS).await;
+    assert!(harness.source.scans().is_empty(), "scanned before W was over");
+    is_open(&harness);
     // The predecessor's last word.
-    house.rows.commit(500);
-    house.pass(MS).await;
-    until("the gate is closed", || house.guard.is_ready()).await;
-    assert!(!house.refuses(500));
-    assert_eq!(house.source.settles(), 1);
+    harness.rows.commit(500);
+    harness.pass(MS).await;
+    until("the gate is closed", || harness.guard.is_ready()).await;
+    assert!(!harness.refuses(500));
+    assert_eq!(harness.source.quiesces(), 1);
 }
 
 #[tokio::test]
 async fn a_database_that_says_when_it_has_settled_is_scanned_then() {
-    let house = House::with(1..=100).unready();
-    let (house, settling) = house.build_with(|stops, _| stops.hold(At::Settling)).await;
-    settling.arrived().await;
+    let harness = Harness::with(1..=100).unready();
+    let (harness, quiescing) =
+        harness.build_with(|failpoints, _| failpoints.hold(At::Settling)).await;
+    quiescing.arrived().await;
     quiet().await;
-    assert!(house.source.scans().is_empty(), "scanned before the database had settled");
-    is_open(&house);
-    house.rows.commit(500);
-    settling.let_all_go();
-    until("the gate is closed", || house.guard.is_ready()).await;
-    assert!(!house.refuses(500));
+    assert!(harness.source.scans().is_empty(), "scanned before the database had quiesced");
+    is_open(&harness);
+    harness.rows.commit(500);
+    quiescing.let_all_go();
+    until("the gate is closed", || harness.guard.is_ready()).await;
+    assert!(!harness.refuses(500));
 }
 
 #[tokio::test]
 async fn a_yes_of_the_database_needs_no_wait() {
-    let house = House::with(1..=100).build().await;
-    assert_eq!(house.clock.unix_ms(), crate::clock::Clock::manual().0.unix_ms());
-    assert_eq!(house.source.settles(), 1);
+    let harness = Harness::with(1..=100).build().await;
+    assert_eq!(harness.clock.unix_ms(), crate::clock::Clock::manual().0.unix_ms());
+    assert_eq!(harness.source.quiesces(), 1);
 }
 
 #[tokio::test]
 async fn an_error_is_no_answer_to_whether_writes_have_ended() {
-    let house = House::with(1..=100).unready();
-    let (house, ()) = house.build_with(|_, source| source.settle_errors(2)).await;
+    let harness = Harness::with(1..=100).unready();
+    let (harness, ()) = harness.build_with(|_, source| source.settle_errors(2)).await;
     quiet().await;
-    assert!(house.source.scans().is_empty());
-    assert!(house.status().warm_up_error.unwrap().contains("earlier writes"));
+    assert!(harness.source.scans().is_empty());
+    assert!(harness.status().warm_up_error.unwrap().contains("earlier writes"));
     for _ in 0..4 {
-        house.pass(200 * MS).await;
+        harness.pass(200 * MS).await;
     }
-    until("the gate is closed", || house.guard.is_ready()).await;
-    assert_eq!(house.source.settles(), 3, "asked again");
+    until("the gate is closed", || harness.guard.is_ready()).await;
+    assert_eq!(harness.source.quiesces(), 3, "asked again");
 }
 
 #[tokio::test]
 async fn a_database_that_fails_to_tell_is_scanned_after_w() {
-    let house = House::with(1..=100).unready();
-    let (house, ()) = house.build_with(|_, source| source.settle_errors(usize::MAX)).await;
+    let harness = Harness::with(1..=100).unready();
+    let (harness, ()) = harness.build_with(|_, source| source.settle_errors(usize::MAX)).await;
     for _ in 0..29 {
-        house.pass(SECOND).await;
+        harness.pass(SECOND).await;
     }
-    assert!(house.source.scans().is_empty());
-    house.pass(SECOND).await;
-    until("the gate is closed", || house.guard.is_ready()).await;
+    assert!(harness.source.scans().is_empty());
+    harness.pass(SECOND).await;
+    until("the gate is closed", || harness.guard.is_ready()).await;
 }
 
 // A rebuild by request needs no such wait: this process knows its own open writes.
 #[tokio::test]
 async fn a_rebuild_of_an_undoubted_gate_does_not_wait_for_the_window() {
-    let house = House::with(1..=100).build().await;
-    house.source.settled(Settled::CannotTell);
-    within(house.guard.rebuild()).await.unwrap();
-    assert_eq!(house.source.settles(), 1);
+    let harness = Harness::with(1..=100).build().await;
+    harness.source.quiesced(Quiesced::Unknown);
+    within(harness.guard.rebuild()).await.unwrap();
+    assert_eq!(harness.source.quiesces(), 1);
 }
 
 // Rule A8 for the caches: what is read while a killed predecessor's COMMIT may be on its way isn't
@@ -228,31 +230,32 @@ async fn a_rebuild_of_an_undoubted_gate_does_not_wait_for_the_window() {
 #[tokio::test]
 async fn until_a_predecessors_writes_have_ended_nothing_is_cached() {
     for shared in [false, true] {
-        let house = House::with([7]).open_gate().shared_if(shared).unready();
-        let (house, ()) = house.build_with(|_, source| source.settled(Settled::CannotTell)).await;
+        let harness = Harness::with([7]).open_gate().shared_if(shared).unready();
+        let (harness, ()) =
+            harness.build_with(|_, source| source.quiesced(Quiesced::Unknown)).await;
         for _ in 0..2 {
-            assert_eq!(house.seen(7).await, (Some(1), Tier::Loader), "shared: {shared}");
-            assert_eq!(house.seen(8).await, (None, Tier::Loader), "shared: {shared}");
+            assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader), "shared: {shared}");
+            assert_eq!(harness.seen(8).await, (None, Tier::Loader), "shared: {shared}");
         }
         quiet().await;
         if shared {
-            assert!(house.store().memory().is_empty(), "a row, a sentinel or a lease was left");
+            assert!(harness.store().memory().is_empty(), "a row, a sentinel or a lease was left");
         }
-        house.pass(WINDOW - MS).await;
-        let loaded = house.stops.hold_one(At::AfterLoad);
-        let late = house.spawn_get(8);
+        harness.pass(WINDOW - MS).await;
+        let loaded = harness.failpoints.hold_one(At::AfterLoad);
+        let late = harness.spawn_get(8);
         loaded.arrived().await;
-        house.rows.commit(7);
-        house.rows.commit(8);
-        house.pass(MS).await;
+        harness.rows.commit(7);
+        harness.rows.commit(8);
+        harness.pass(MS).await;
         loaded.let_all_go();
         let _ = within(late).await.unwrap().unwrap();
         quiet().await;
         for id in [7, 8] {
-            let now = house.rows.get(id).map(|row| row.version);
-            assert_eq!(house.seen(id).await, (now, Tier::Loader), "shared: {shared}");
-            assert_eq!(house.seen(id).await, (now, Tier::Local), "shared: {shared}");
+            let now = harness.rows.get(id).map(|row| row.version);
+            assert_eq!(harness.seen(id).await, (now, Tier::Loader), "shared: {shared}");
+            assert_eq!(harness.seen(id).await, (now, Tier::Local), "shared: {shared}");
         }
-        house.is_tidy().await;
+        harness.is_tidy().await;
     }
 }

@@ -3,7 +3,7 @@
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::house::House;
+use super::harness::Harness;
 use super::within;
 use crate::error::{AdmitError, WriteError, WriteFailure};
 use crate::guard::write::Kind;
@@ -12,7 +12,7 @@ use crate::guard::write::Kind;
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The database said no.
-    Settled,
+    Quiesced,
     /// The database said nothing.
     Unsettled,
     Admit(AdmitError),
@@ -25,7 +25,7 @@ impl From<AdmitError> for Failure {
 }
 
 impl WriteFailure for Failure {
-    fn is_settled(&self) -> bool {
+    fn outcome_is_known(&self) -> bool {
         !matches!(self, Failure::Unsettled)
     }
 }
@@ -48,15 +48,15 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Calls `write`; returns at once.
-    pub(super) fn call(house: &House, id: i64) -> Self {
-        Self::call_as(house, id, Kind::Admitting)
+    pub(super) fn call(harness: &Harness, id: i64) -> Self {
+        Self::call_as(harness, id, Kind::Admitting)
     }
 
     /// Calls `write` or `update`; returns at once.
-    pub(super) fn call_as(house: &House, id: i64, kind: Kind) -> Self {
+    pub(super) fn call_as(harness: &Harness, id: i64, kind: Kind) -> Self {
         let (orders, mut listening) = mpsc::unbounded_channel();
         let (tell, news) = mpsc::unbounded_channel();
-        let (guard, rows) = (house.guard.clone(), house.rows.clone());
+        let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
         let run = async move {
             // A test that has gone away wants no news.
             let _ = tell.send(());
@@ -81,8 +81,8 @@ impl Writer {
     }
 
     /// Calls `write` and waits until Begin is over and `run` has started.
-    pub(super) async fn begin(house: &House, id: i64) -> Self {
-        let mut writer = Self::call(house, id);
+    pub(super) async fn begin(harness: &Harness, id: i64) -> Self {
+        let mut writer = Self::call(harness, id);
         writer.running().await;
         writer
     }
@@ -138,9 +138,9 @@ impl Writer {
 
     /// Makes `run` return an error that says that the write is over.
     pub(super) async fn fail(self) {
-        self.finish(Err(Failure::Settled));
+        self.finish(Err(Failure::Quiesced));
         let failed = self.result().await;
-        assert!(matches!(failed, Err(WriteError::Run(Failure::Settled))), "{failed:?}");
+        assert!(matches!(failed, Err(WriteError::Run(Failure::Quiesced))), "{failed:?}");
     }
 
     pub(super) async fn panic(self) {

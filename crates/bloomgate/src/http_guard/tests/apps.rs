@@ -12,7 +12,7 @@ use http::{HeaderMap, Method, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use tower::ServiceExt as _;
 
-use crate::guard::{Builder, Guard};
+use crate::guard::{Guard, GuardBuilder};
 use crate::key::Key;
 use crate::{Gate, loader, warm_up};
 
@@ -44,7 +44,7 @@ pub(super) fn product_not_found() -> Response {
     (StatusCode::NOT_FOUND, headers, r#"{"title":"no such product"}"#).into_response()
 }
 
-pub(super) fn describe_products() -> Builder<i64, Product> {
+pub(super) fn describe_products() -> GuardBuilder<i64, Product> {
     Guard::builder("products")
         .source(warm_up::Keys::new([-1, 0, 1, 7, 42, i64::MAX, GONE, FAILS, PANICS]))
         .loader(loader::from_fn(async |id: i64| match id {
@@ -78,7 +78,9 @@ pub(super) async fn texts(stored: &[&str]) -> Guard<String, String> {
     closed(builder).await
 }
 
-pub(super) async fn closed<K: Key, V: crate::guard::Value>(builder: Builder<K, V>) -> Guard<K, V> {
+pub(super) async fn closed<K: Key, V: crate::guard::Value>(
+    builder: GuardBuilder<K, V>,
+) -> Guard<K, V> {
     let guard = builder.build().await.unwrap();
     let end = Instant::now() + CEILING;
     while !guard.is_ready() {

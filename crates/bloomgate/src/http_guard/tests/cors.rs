@@ -8,7 +8,7 @@ use axum::routing::get;
 use http::{HeaderValue, Method, StatusCode};
 use tower::ServiceExt as _;
 
-use super::super::{Guarded, path};
+use super::super::{Guarded, path_param};
 use super::apps::{Product, Reply, product_not_found, products, reply_of, request};
 
 /// The least that a browser needs.
@@ -37,7 +37,7 @@ async fn from_elsewhere(app: &Router, method: &str, uri: &str, asks_for: Option<
 #[tokio::test]
 async fn case_52_a_preflight_gets_the_cors_layers_answer_in_both_orders() {
     let guard = products().await;
-    let layer = || guard.layer(path("id")).not_found(product_not_found);
+    let layer = || guard.layer(path_param("id")).not_found(product_not_found);
     let handler =
         || get(async |product: Guarded<Product>| product.name.clone()).put(async || "put");
     let outside =

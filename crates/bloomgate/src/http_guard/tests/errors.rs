@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use http::StatusCode;
 use tower::ServiceExt as _;
 
-use super::super::{Guarded, path};
+use super::super::{Guarded, path_param};
 use super::apps::{
     FAILS, PANICS, Product, ask, describe_products, open_products, product_not_found, products,
     request,
@@ -22,7 +22,7 @@ use crate::guard::Guard;
 fn reading(guard: &Guard<i64, Product>) -> Router {
     Router::new()
         .route("/products/{id}", get(async |product: Guarded<Product>| product.name.clone()))
-        .route_layer(guard.layer(path("id")).not_found(product_not_found))
+        .route_layer(guard.layer(path_param("id")).not_found(product_not_found))
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn case_27_a_load_that_takes_too_long_is_503() {
 #[tokio::test]
 async fn the_app_may_word_its_errors_itself() {
     let guard = products().await;
-    let layer = guard.layer(path("id")).on_error(|error: &Error| {
+    let layer = guard.layer(path_param("id")).on_error(|error: &Error| {
         let mut response = Response::new(Body::from(error.to_string()));
         *response.status_mut() = StatusCode::BAD_GATEWAY;
         response
@@ -90,7 +90,7 @@ async fn case_32_a_handler_that_panics_leaves_nothing_stuck() {
     let guard = products().await;
     let app = Router::new()
         .route("/products/{id}", get(handler))
-        .route_layer(guard.layer(path("id")).not_found(product_not_found));
+        .route_layer(guard.layer(path_param("id")).not_found(product_not_found));
     for _ in 0..40 {
         let asked = app.clone().oneshot(request("GET", "/products/7"));
         assert!(AssertUnwindSafe(asked).catch_unwind().await.is_err());

@@ -11,7 +11,7 @@ use http::request::Parts;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::super::{ExtractKey as _, path};
+use super::super::{ExtractKey as _, path_param};
 use super::apps::{Reply, ask, product_not_found, products, row, texts};
 use crate::key::{MAX_TEXT_KEY, ParseKey as _};
 
@@ -55,7 +55,7 @@ async fn app(guarded: bool, refusing: bool, seen: &Seen) -> Router {
     }
     let noted = seen.clone();
     let extract = move |parts: &mut Parts| -> Option<String> {
-        let key: Option<String> = path("key").extract(parts);
+        let key: Option<String> = path_param("key").extract(parts);
         noted.gate.lock().unwrap().clone_from(&key);
         key
     };
@@ -207,7 +207,7 @@ async fn case_44_other_spellings_of_a_number_pass_and_are_answered_by_the_handle
     });
     let app = Router::new()
         .route("/products/{id}", handler)
-        .route_layer(guard.layer(path("id")).gate_only().not_found(product_not_found));
+        .route_layer(guard.layer(path_param("id")).gate_only().not_found(product_not_found));
     for (id, status) in [("7", 200), ("007", 200), ("+7", 200), ("%37", 200), ("8", 404)] {
         let reply = ask(&app, "GET", &format!("/products/{id}")).await;
         assert_eq!(reply.status, status, "{id}");
@@ -236,6 +236,6 @@ async fn a_parameter_that_the_route_does_not_have_guards_nothing() {
     let guard = products().await;
     let app = Router::new()
         .route("/products/{id}", get(async |Path(id): Path<i64>| id.to_string()))
-        .route_layer(guard.layer(path("product")).gate_only());
+        .route_layer(guard.layer(path_param("product")).gate_only());
     assert_eq!(ask(&app, "GET", "/products/8").await.body, "8");
 }

@@ -5,7 +5,7 @@ use axum::extract::{Path, Request};
 use axum::http::StatusCode;
 use axum::routing::{any, get, put};
 
-use super::super::{Guarded, path};
+use super::super::{Guarded, path_param};
 use super::apps::{Product, ask, product_not_found, products};
 
 const UNTOUCHED: [&str; 8] = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PURGE", "get"];
@@ -22,7 +22,7 @@ async fn echo(Path(id): Path<i64>, request: Request) -> String {
 async fn case_52_other_methods_reach_the_handler_untouched() {
     let guard = products().await;
     let route = || Router::new().route("/products/{id}", any(echo));
-    let layer = || guard.layer(path("id")).not_found(product_not_found);
+    let layer = || guard.layer(path_param("id")).not_found(product_not_found);
     for app in [route().route_layer(layer().gate_only()), route().route_layer(layer())] {
         // For an absent id, and for one that is cached by now.
         ask(&app, "GET", "/products/7").await;
@@ -41,14 +41,15 @@ async fn case_52_other_methods_reach_the_handler_untouched() {
 #[tokio::test]
 async fn reading_keeps_the_body_of_a_get() {
     let guard = products().await;
-    let app = Router::new().route("/products/{id}", get(echo)).route_layer(guard.layer(path("id")));
+    let app =
+        Router::new().route("/products/{id}", get(echo)).route_layer(guard.layer(path_param("id")));
     assert_eq!(ask(&app, "GET", "/products/7").await.body, "GET 7 a body true");
 }
 
 #[tokio::test]
 async fn case_51_a_wrong_method_keeps_405_and_an_unknown_route_keeps_the_fallback() {
     let guard = products().await;
-    let layer = || guard.layer(path("id")).gate_only().not_found(product_not_found);
+    let layer = || guard.layer(path_param("id")).gate_only().not_found(product_not_found);
     let app = Router::new()
         .route("/products/{id}", get(async || "row").put(async || "put"))
         .route_layer(layer())

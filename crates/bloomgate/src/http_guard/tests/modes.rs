@@ -6,7 +6,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use http::StatusCode;
 
-use super::super::{Guarded, path};
+use super::super::{Guarded, path_param};
 use super::apps::{GONE, Product, ask, open_products, product_not_found, products, row};
 use crate::guard::Guard;
 
@@ -14,7 +14,7 @@ fn reading(guard: &Guard<i64, Product>) -> Router {
     let handler = get(async |Guarded(product): Guarded<Product>| Json((*product).clone()));
     Router::new()
         .route("/products/{id}", handler)
-        .route_layer(guard.layer(path("id")).not_found(product_not_found))
+        .route_layer(guard.layer(path_param("id")).not_found(product_not_found))
 }
 
 fn bare() -> Router {
@@ -78,19 +78,20 @@ async fn a_handler_without_a_layer_says_so() {
     let unguarded = Router::new().route("/products/{id}", get(handler));
     let late = Router::new()
         .route("/other/{id}", get(async || "other"))
-        .route_layer(guard.layer(path("id")))
+        .route_layer(guard.layer(path_param("id")))
         .route("/products/{id}", get(handler));
     let checking = Router::new()
         .route("/products/{id}", get(handler))
-        .route_layer(guard.layer(path("id")).gate_only());
+        .route_layer(guard.layer(path_param("id")).gate_only());
     for app in [unguarded, late, checking] {
         let reply = ask(&app, "GET", "/products/7").await;
         assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(reply.body, "no guard on this route");
     }
     // Nor is there a row for a method that the layer doesn't touch.
-    let posting =
-        Router::new().route("/products/{id}", post(handler)).route_layer(guard.layer(path("id")));
+    let posting = Router::new()
+        .route("/products/{id}", post(handler))
+        .route_layer(guard.layer(path_param("id")));
     assert_eq!(ask(&posting, "POST", "/products/7").await.status, 500);
 }
 
@@ -100,7 +101,8 @@ async fn a_handler_may_do_without_a_row() {
     let handler = get(async |product: Result<Guarded<Product>, super::super::GuardedRejection>| {
         product.map_or_else(|none| format!("{none:?}"), |product| product.name.clone())
     });
-    let app = Router::new().route("/products/{id}", handler).route_layer(guard.layer(path("id")));
+    let app =
+        Router::new().route("/products/{id}", handler).route_layer(guard.layer(path_param("id")));
     assert_eq!(ask(&app, "GET", "/products/7").await.body, "product 7");
     let without = ask(&app, "GET", "/products/seven").await;
     assert_eq!(without.body, "GuardedRejection(no key in the request)");
@@ -111,7 +113,7 @@ async fn a_row_is_written_as_json_like_the_value_itself() {
     let guard = products().await;
     let app = Router::new()
         .route("/products/{id}", get(async |product: Guarded<Product>| Json(product)))
-        .route_layer(guard.layer(path("id")));
+        .route_layer(guard.layer(path_param("id")));
     let body = ask(&app, "GET", "/products/7").await.body;
     assert_eq!(serde_json::from_str::<Product>(&body).unwrap(), row(7).unwrap());
 }
@@ -121,7 +123,7 @@ async fn without_settings_a_refusal_is_a_bare_404() {
     let guard = products().await;
     let app = Router::new()
         .route("/products/{id}", get(async || "row"))
-        .route_layer(guard.layer(path("id")))
+        .route_layer(guard.layer(path_param("id")))
         .route("/bare", get(async || StatusCode::NOT_FOUND));
     for method in ["GET", "HEAD"] {
         let refused = ask(&app, method, "/products/8").await;
@@ -138,8 +140,8 @@ async fn two_guards_on_one_route_hand_over_rows_of_two_types() {
     });
     let app = Router::new()
         .route("/{tenant}/products/{id}", handler)
-        .route_layer(products.layer(path("id")))
-        .route_layer(texts.layer(path("tenant")));
+        .route_layer(products.layer(path_param("id")))
+        .route_layer(texts.layer(path_param("tenant")));
     assert_eq!(ask(&app, "GET", "/acme/products/7").await.body, "acme product 7");
     assert_eq!(ask(&app, "GET", "/acme/products/8").await.status, 404);
     assert_eq!(ask(&app, "GET", "/other/products/7").await.status, 404);
@@ -148,7 +150,7 @@ async fn two_guards_on_one_route_hand_over_rows_of_two_types() {
 #[tokio::test]
 async fn case_51_a_guard_before_no_route_can_be_told_by_its_status() {
     let guard = super::apps::texts(&["a"]).await;
-    let layer = guard.layer(path("id")).gate_only();
+    let layer = guard.layer(path_param("id")).gate_only();
     assert_eq!(guard.status().guarded_routes, 0);
     let show = axum::routing::get(|| async { "shown" });
     let _app: axum::Router = axum::Router::new().route("/items/{id}", show).route_layer(layer);

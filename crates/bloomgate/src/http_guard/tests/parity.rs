@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, get, post};
 use axum::{Json, middleware};
 use std::convert::Infallible;
 
-use super::super::{GuardLayer, PathKey, path};
+use super::super::{GuardLayer, PathParam, path_param};
 use super::apps::{Product, ask, open_products, product_not_found, products, row, texts};
 use crate::guard::Guard;
 
@@ -60,9 +60,8 @@ fn app(layers: &Layers) -> Router {
     };
     let by_text: Routes = &|routes, name| match layers {
         None => routes,
-        Some((_, guard)) => {
-            routes.route_layer(guard.layer(path(name)).gate_only().not_found(product_not_found))
-        }
+        Some((_, guard)) => routes
+            .route_layer(guard.layer(path_param(name)).gate_only().not_found(product_not_found)),
     };
     let nested = Router::new()
         .route("/items/{id}", numbers(get(in_tenant).put(echo), "id"))
@@ -96,8 +95,8 @@ fn app(layers: &Layers) -> Router {
 fn of_products(
     guard: &Guard<i64, Product>,
     name: &'static str,
-) -> GuardLayer<i64, Product, PathKey> {
-    guard.layer(path(name)).gate_only().not_found(product_not_found)
+) -> GuardLayer<i64, Product, PathParam> {
+    guard.layer(path_param(name)).gate_only().not_found(product_not_found)
 }
 
 const METHODS: [&str; 9] =

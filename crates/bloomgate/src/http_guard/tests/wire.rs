@@ -6,7 +6,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use testbed::net;
 
-use super::super::{Guarded, path};
+use super::super::{Guarded, path_param};
 use super::apps::{GONE, Product, product_not_found, products, row};
 
 /// Serves `app`; returns its address.
@@ -24,7 +24,7 @@ async fn case_56_refusals_nulls_and_the_apps_own_not_found_are_the_same_bytes() 
         Some(product) => Json(product).into_response(),
         None => product_not_found(),
     });
-    let layer = || guard.layer(path("id")).not_found(product_not_found);
+    let layer = || guard.layer(path_param("id")).not_found(product_not_found);
     let reading = get(async |product: Guarded<Product>| Json((*product).clone()));
     let app = Router::new()
         .route("/bare/{id}", bare.clone())
@@ -59,7 +59,7 @@ async fn a_connection_goes_on_after_a_refusal() {
     let guard = products().await;
     let app = Router::new()
         .route("/products/{id}", get(async || "row").post(async |body: String| body))
-        .route_layer(guard.layer(path("id")).gate_only().not_found(product_not_found));
+        .route_layer(guard.layer(path_param("id")).gate_only().not_found(product_not_found));
     let url = serve(app).await;
     tokio::task::spawn_blocking(move || {
         let mut conn = net::Conn::open(&url["http://".len()..]);

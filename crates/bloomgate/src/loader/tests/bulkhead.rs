@@ -12,14 +12,14 @@ use crate::clock::{Clock, ManualTime};
 use crate::error::Error;
 
 const LIMITS: BulkheadLimits =
-    BulkheadLimits { places: 3, unlikely: 1, queue: Duration::from_millis(250), waiters: 4 };
+    BulkheadLimits { permits: 3, unseen: 1, queue: Duration::from_millis(250), waiters: 4 };
 
 fn bulkhead(limits: BulkheadLimits) -> (Bulkhead, ManualTime) {
     let (clock, time) = Clock::manual();
     (Bulkhead::new(limits, clock), time)
 }
 
-fn waited(shed: Result<super::super::bulkhead::Place, Error>) -> Duration {
+fn waited(shed: Result<super::super::bulkhead::Permit, Error>) -> Duration {
     match shed {
         Err(Error::Shed { waited }) => waited,
         other => panic!("not shed: {other:?}"),
@@ -29,30 +29,30 @@ fn waited(shed: Result<super::super::bulkhead::Place, Error>) -> Duration {
 #[tokio::test]
 async fn there_are_as_many_places_as_said_and_no_more() {
     let (bulkhead, _time) = bulkhead(LIMITS);
-    let mut places = Vec::new();
-    for _ in 0..LIMITS.places {
-        places.push(bulkhead.enter(Share::Full).await.unwrap());
+    let mut permits = Vec::new();
+    for _ in 0..LIMITS.permits {
+        permits.push(bulkhead.enter(Share::Full).await.unwrap());
     }
     assert!(bulkhead.enter(Share::Full).now_or_never().is_none());
-    places.pop();
+    permits.pop();
     assert!(bulkhead.enter(Share::Full).now_or_never().unwrap().is_ok());
 }
 
 #[tokio::test]
 async fn ids_that_are_unlikely_to_exist_leave_places_for_the_others() {
     let (bulkhead, _time) = bulkhead(LIMITS);
-    let _unlikely = bulkhead.enter(Share::Unlikely).await.unwrap();
-    assert!(bulkhead.enter(Share::Unlikely).now_or_never().is_none());
+    let _unlikely = bulkhead.enter(Share::Unseen).await.unwrap();
+    assert!(bulkhead.enter(Share::Unseen).now_or_never().is_none());
     let _first = bulkhead.enter(Share::Full).await.unwrap();
     let _second = bulkhead.enter(Share::Full).await.unwrap();
     assert!(bulkhead.enter(Share::Full).now_or_never().is_none());
 }
 
 #[tokio::test]
-async fn an_unlikely_id_that_waits_for_its_share_holds_no_place() {
+async fn an_unlikely_id_that_waits_for_its_share_holds_no_permit() {
     let (bulkhead, _time) = bulkhead(LIMITS);
-    let _unlikely = bulkhead.enter(Share::Unlikely).await.unwrap();
-    let mut waiting = Box::pin(bulkhead.enter(Share::Unlikely));
+    let _unlikely = bulkhead.enter(Share::Unseen).await.unwrap();
+    let mut waiting = Box::pin(bulkhead.enter(Share::Unseen));
     assert!((&mut waiting).now_or_never().is_none());
     let _first = bulkhead.enter(Share::Full).await.unwrap();
     assert!(bulkhead.enter(Share::Full).now_or_never().is_some());
@@ -61,24 +61,24 @@ async fn an_unlikely_id_that_waits_for_its_share_holds_no_place() {
 #[tokio::test]
 async fn a_share_goes_back_when_its_place_is_not_had_in_time() {
     let (bulkhead, time) = bulkhead(LIMITS);
-    let mut places = Vec::new();
-    for _ in 0..LIMITS.places {
-        places.push(bulkhead.enter(Share::Full).await.unwrap());
+    let mut permits = Vec::new();
+    for _ in 0..LIMITS.permits {
+        permits.push(bulkhead.enter(Share::Full).await.unwrap());
     }
-    let mut waiting = Box::pin(bulkhead.enter(Share::Unlikely));
+    let mut waiting = Box::pin(bulkhead.enter(Share::Unseen));
     assert!((&mut waiting).now_or_never().is_none());
     time.advance(LIMITS.queue);
     assert_eq!(waited(waiting.await), LIMITS.queue);
-    places.clear();
-    assert!(bulkhead.enter(Share::Unlikely).now_or_never().unwrap().is_ok());
+    permits.clear();
+    assert!(bulkhead.enter(Share::Unseen).now_or_never().unwrap().is_ok());
 }
 
 #[tokio::test]
 async fn a_waiter_is_shed_at_its_deadline_and_not_before() {
     let (bulkhead, time) = bulkhead(LIMITS);
-    let mut places = Vec::new();
-    for _ in 0..LIMITS.places {
-        places.push(bulkhead.enter(Share::Full).await.unwrap());
+    let mut permits = Vec::new();
+    for _ in 0..LIMITS.permits {
+        permits.push(bulkhead.enter(Share::Full).await.unwrap());
     }
     let mut early = Box::pin(bulkhead.enter(Share::Full));
     assert!((&mut early).now_or_never().is_none());
@@ -89,32 +89,32 @@ async fn a_waiter_is_shed_at_its_deadline_and_not_before() {
     time.advance(Duration::from_millis(1));
     assert_eq!(waited(early.await), LIMITS.queue);
     assert!((&mut late).now_or_never().is_none());
-    // A place that is free by then is taken, first come, first served.
-    places.pop();
+    // A permit that is free by then is taken, first come, first served.
+    permits.pop();
     assert!(late.now_or_never().unwrap().is_ok());
 }
 
 #[tokio::test]
 async fn a_place_goes_to_whoever_has_waited_longest() {
-    let (bulkhead, _time) = bulkhead(BulkheadLimits { places: 1, ..LIMITS });
-    let place = bulkhead.enter(Share::Full).await.unwrap();
+    let (bulkhead, _time) = bulkhead(BulkheadLimits { permits: 1, ..LIMITS });
+    let permit = bulkhead.enter(Share::Full).await.unwrap();
     let mut first = Box::pin(bulkhead.enter(Share::Full));
     assert!((&mut first).now_or_never().is_none());
     let mut second = Box::pin(bulkhead.enter(Share::Full));
     assert!((&mut second).now_or_never().is_none());
-    drop(place);
+    drop(permit);
     assert!((&mut second).now_or_never().is_none());
-    let place = first.now_or_never().unwrap().unwrap();
-    drop(place);
+    let permit = first.now_or_never().unwrap().unwrap();
+    drop(permit);
     assert!(second.now_or_never().unwrap().is_ok());
 }
 
 #[tokio::test]
 async fn no_more_wait_than_said_and_waiters_that_go_away_make_room() {
     let (bulkhead, _time) = bulkhead(LIMITS);
-    let mut places = Vec::new();
-    for _ in 0..LIMITS.places {
-        places.push(bulkhead.enter(Share::Full).await.unwrap());
+    let mut permits = Vec::new();
+    for _ in 0..LIMITS.permits {
+        permits.push(bulkhead.enter(Share::Full).await.unwrap());
     }
     let mut waiting = Vec::new();
     for _ in 0..LIMITS.waiters {
@@ -123,18 +123,19 @@ async fn no_more_wait_than_said_and_waiters_that_go_away_make_room() {
         waiting.push(waiter);
     }
     assert_eq!(waited(bulkhead.enter(Share::Full).await), Duration::ZERO);
-    assert_eq!(waited(bulkhead.enter(Share::Unlikely).await), Duration::ZERO);
+    assert_eq!(waited(bulkhead.enter(Share::Unseen).await), Duration::ZERO);
     waiting.pop();
     assert!(bulkhead.enter(Share::Full).now_or_never().is_none());
     waiting.clear();
-    places.clear();
+    permits.clear();
     assert!(bulkhead.enter(Share::Full).now_or_never().unwrap().is_ok());
 }
 
 #[tokio::test]
 async fn a_queue_without_time_takes_a_free_place_and_sheds_otherwise() {
-    let (bulkhead, _time) = bulkhead(BulkheadLimits { places: 1, queue: Duration::ZERO, ..LIMITS });
-    let _place = bulkhead.enter(Share::Full).await.unwrap();
+    let (bulkhead, _time) =
+        bulkhead(BulkheadLimits { permits: 1, queue: Duration::ZERO, ..LIMITS });
+    let _permit = bulkhead.enter(Share::Full).await.unwrap();
     assert_eq!(waited(bulkhead.enter(Share::Full).await), Duration::ZERO);
 }
 
@@ -164,26 +165,26 @@ impl Drop for Counted<'_> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn neither_limit_is_passed_in_a_crowd_of_whom_many_go_away() {
     let limits = BulkheadLimits {
-        places: 5,
-        unlikely: 2,
+        permits: 5,
+        unseen: 2,
         queue: Duration::from_secs(3_600),
         waiters: 10_000,
     };
     let (bulkhead, _time) = bulkhead(limits);
     let bulkhead = Arc::new(bulkhead);
-    let (all, unlikely) = (Arc::new(Inside::default()), Arc::new(Inside::default()));
+    let (all, unseen) = (Arc::new(Inside::default()), Arc::new(Inside::default()));
     let tasks: Vec<_> = (0..2_000)
         .map(|n| {
             let (bulkhead, all) = (Arc::clone(&bulkhead), Arc::clone(&all));
-            let unlikely = Arc::clone(&unlikely);
+            let unseen = Arc::clone(&unseen);
             tokio::spawn(async move {
                 let share = match n % 2 {
                     0 => Share::Full,
-                    _ => Share::Unlikely,
+                    _ => Share::Unseen,
                 };
-                let _place = bulkhead.enter(share).await.unwrap();
+                let _permit = bulkhead.enter(share).await.unwrap();
                 let _in_all = all.enter();
-                let _in_share = (share == Share::Unlikely).then(|| unlikely.enter());
+                let _in_share = (share == Share::Unseen).then(|| unseen.enter());
                 for _ in 0..rand::random_range(0..5_u32) {
                     tokio::task::yield_now().await;
                 }
@@ -197,15 +198,15 @@ async fn neither_limit_is_passed_in_a_crowd_of_whom_many_go_away() {
     for ended in join_all(tasks).await {
         assert!(ended.is_ok() || ended.unwrap_err().is_cancelled());
     }
-    assert!(all.most.load(Ordering::SeqCst) <= limits.places);
-    assert!(unlikely.most.load(Ordering::SeqCst) <= limits.unlikely);
-    // All places came back. (A task that has just polled so many may be told to wait by tokio.)
+    assert!(all.most.load(Ordering::SeqCst) <= limits.permits);
+    assert!(unseen.most.load(Ordering::SeqCst) <= limits.unseen);
+    // All permits came back. (A task that has just polled so many may be told to wait by tokio.)
     tokio::task::yield_now().await;
-    let mut places = Vec::new();
-    for _ in 0..limits.unlikely {
-        places.push(bulkhead.enter(Share::Unlikely).now_or_never().unwrap().unwrap());
+    let mut permits = Vec::new();
+    for _ in 0..limits.unseen {
+        permits.push(bulkhead.enter(Share::Unseen).now_or_never().unwrap().unwrap());
     }
-    for _ in limits.unlikely..limits.places {
-        places.push(bulkhead.enter(Share::Full).now_or_never().unwrap().unwrap());
+    for _ in limits.unseen..limits.permits {
+        permits.push(bulkhead.enter(Share::Full).now_or_never().unwrap().unwrap());
     }
 }

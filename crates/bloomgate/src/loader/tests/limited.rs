@@ -29,8 +29,8 @@ impl Bench {
     fn new(loader: impl Loader<i64, String>) -> Self {
         let (clock, time) = Clock::manual();
         let limits = BulkheadLimits {
-            places: PLACES,
-            unlikely: 1,
+            permits: PLACES,
+            unseen: 1,
             queue: Duration::from_millis(250),
             waiters: 1_000,
         };
@@ -65,16 +65,16 @@ impl Bench {
         )
     }
 
-    /// Both places can be had, so none is stuck.
+    /// Both permits can be had, so none is stuck.
     async fn all_places_are_free(&self) {
         // A task that has just polled many others may be told to wait by tokio.
         tokio::task::yield_now().await;
-        for share in [Share::Unlikely, Share::Full] {
+        for share in [Share::Unseen, Share::Full] {
             let free = self.limited.bulkhead.enter(share).now_or_never();
-            assert!(free.is_some_and(|place| place.is_ok()), "{share:?}");
+            assert!(free.is_some_and(|permit| permit.is_ok()), "{share:?}");
         }
-        let places = (0..PLACES).map(|_| self.limited.bulkhead.enter(Share::Full));
-        assert!(join_all(places).now_or_never().is_some());
+        let permits = (0..PLACES).map(|_| self.limited.bulkhead.enter(Share::Full));
+        assert!(join_all(permits).now_or_never().is_some());
     }
 }
 
@@ -204,7 +204,7 @@ async fn who_starts_is_told_once_and_before_the_database_is_asked() {
         async move { Ok::<_, io::Error>(seen.then(|| "started".to_owned())) }
     }));
     let starting = || assert!(!started.swap(true, Ordering::SeqCst));
-    let row = bench.limited.load(&1, Share::Unlikely, starting).await;
+    let row = bench.limited.load(&1, Share::Unseen, starting).await;
     assert_eq!(row.unwrap().as_deref(), Some("started"));
 }
 

@@ -8,11 +8,11 @@ use futures_util::future::{BoxFuture, pending};
 use parking_lot::Mutex;
 
 use super::super::{MemoryStore, SharedCache};
-use super::ground::fresh_prefix;
+use super::store_fixture::fresh_prefix;
 use crate::clock::{Clock, ManualTime};
-use crate::error::{StoreError, StoreFault};
+use crate::error::{StoreError, StoreErrorKind};
 use crate::key::KeyBytes;
-use crate::ports::{Entry, Filled, Neighbour, Slot, SlotKey, Store, Token};
+use crate::ports::{Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, Store, WriteId};
 use crate::telemetry::SharedCounts;
 
 const BUDGET: Duration = Duration::from_millis(100);
@@ -22,18 +22,18 @@ const BUDGET: Duration = Duration::from_millis(100);
 enum Mood {
     Well,
     Silent,
-    Fails(StoreFault),
+    Fails(StoreErrorKind),
 }
 
 #[derive(Debug)]
-struct Moody {
+struct FaultyStore {
     store: MemoryStore,
     mood: Mutex<Mood>,
     prepared: Mutex<u32>,
     asked: Mutex<u32>,
 }
 
-impl Moody {
+impl FaultyStore {
     fn then<'a, T: Send + 'a>(
         &'a self,
         well: BoxFuture<'a, Result<T, StoreError>>,
@@ -44,13 +44,13 @@ impl Moody {
             match mood {
                 Mood::Well => well.await,
                 Mood::Silent => pending().await,
-                Mood::Fails(fault) => Err(StoreError::new(fault, format!("{fault:?}"))),
+                Mood::Fails(kind) => Err(StoreError::new(kind, format!("{kind:?}"))),
             }
         })
     }
 }
 
-impl Store for Moody {
+impl Store for FaultyStore {
     fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             *self.prepared.lock() += 1;
@@ -61,7 +61,7 @@ impl Store for Moody {
     fn get_or_lease<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         ttl: Duration,
     ) -> BoxFuture<'a, Result<Slot, StoreError>> {
         self.then(self.store.get_or_lease(slot, lease, ttl))
@@ -74,7 +74,7 @@ impl Store for Moody {
     fn fill<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
         entry: Entry,
         until: u64,
         ttl: Duration,
@@ -85,48 +85,48 @@ impl Store for Moody {
     fn release<'a>(
         &'a self,
         slot: &'a SlotKey,
-        lease: Token,
+        lease: LeaseId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.then(self.store.release(slot, lease))
     }
 
-    fn mark<'a>(
+    fn put_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
         lives: Duration,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.then(self.store.mark(slot, write, lives))
+        self.then(self.store.put_intent(slot, write, lives))
     }
 
-    fn unmark<'a>(
+    fn clear_intent<'a>(
         &'a self,
         slot: &'a SlotKey,
-        write: Token,
+        write: WriteId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.then(self.store.unmark(slot, write))
+        self.then(self.store.clear_intent(slot, write))
     }
 
-    fn beat<'a>(
+    fn heartbeat<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
         ttl: Duration,
-    ) -> BoxFuture<'a, Result<Vec<Neighbour>, StoreError>> {
-        self.then(self.store.beat(namespace, member, ttl))
+    ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>> {
+        self.then(self.store.heartbeat(namespace, member, ttl))
     }
 
     fn leave<'a>(
         &'a self,
         namespace: &'a str,
-        member: Token,
+        member: InstanceId,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.then(self.store.leave(namespace, member))
     }
 }
 
 struct Bench {
-    moody: Arc<Moody>,
+    faulty: Arc<FaultyStore>,
     shared: SharedCache,
     counts: Arc<SharedCounts>,
     time: ManualTime,
@@ -137,16 +137,16 @@ impl Bench {
     fn new(mood: Mood) -> Self {
         let (clock, time) = Clock::manual();
         let counts = Arc::new(SharedCounts::default());
-        let moody = Arc::new(Moody {
+        let faulty = Arc::new(FaultyStore {
             store: MemoryStore::new(clock.clone()),
             mood: Mutex::new(mood),
             prepared: Mutex::new(0),
             asked: Mutex::new(0),
         });
-        let store = Arc::clone(&moody) as Arc<dyn Store>;
+        let store = Arc::clone(&faulty) as Arc<dyn Store>;
         Self {
             shared: SharedCache::new(store, BUDGET, clock, Arc::clone(&counts)),
-            moody,
+            faulty,
             counts,
             time,
             slot: SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64)),
@@ -154,21 +154,21 @@ impl Bench {
     }
 
     fn feels(&self, mood: Mood) {
-        *self.moody.mood.lock() = mood;
+        *self.faulty.mood.lock() = mood;
     }
 
     fn asked(&self) -> u32 {
-        *self.moody.asked.lock()
+        *self.faulty.asked.lock()
     }
 
     fn prepared(&self) -> u32 {
-        *self.moody.prepared.lock()
+        *self.faulty.prepared.lock()
     }
 
     /// The fault of a read that needs no time; `None` if it succeeds.
-    async fn fault(&self) -> Option<StoreFault> {
+    async fn kind(&self) -> Option<StoreErrorKind> {
         let read = self.shared.get(&self.slot).await;
-        read.err().map(|error| error.fault())
+        read.err().map(|error| error.kind())
     }
 }
 
@@ -182,11 +182,11 @@ async fn case_20_a_silent_store_costs_one_budget_a_call_until_the_breaker_opens(
         assert!((&mut reading).now_or_never().is_none());
         bench.time.advance(Duration::from_millis(1));
         let error = reading.await.unwrap_err();
-        assert_eq!(error.fault(), StoreFault::TimedOut);
+        assert_eq!(error.kind(), StoreErrorKind::TimedOut);
     }
     assert_eq!(bench.asked(), 3);
     for _ in 0..100 {
-        assert_eq!(bench.fault().await, Some(StoreFault::Unreachable));
+        assert_eq!(bench.kind().await, Some(StoreErrorKind::Unreachable));
     }
     assert_eq!(bench.asked(), 3, "the open breaker asks nobody");
     assert_eq!(bench.counts.errors.get(), 103);
@@ -194,8 +194,8 @@ async fn case_20_a_silent_store_costs_one_budget_a_call_until_the_breaker_opens(
 
     bench.feels(Mood::Well);
     bench.time.advance(Duration::from_millis(250));
-    assert_eq!(bench.fault().await, None);
-    assert_eq!(bench.fault().await, None);
+    assert_eq!(bench.kind().await, None);
+    assert_eq!(bench.kind().await, None);
     assert_eq!(bench.shared.last_error(), None);
 }
 
@@ -205,7 +205,7 @@ async fn one_budget_covers_the_preparation_too() {
     let mut reading = Box::pin(bench.shared.get(&bench.slot));
     assert!((&mut reading).now_or_never().is_none());
     bench.time.advance(BUDGET);
-    assert_eq!(reading.await.unwrap_err().fault(), StoreFault::TimedOut);
+    assert_eq!(reading.await.unwrap_err().kind(), StoreErrorKind::TimedOut);
     assert_eq!(bench.prepared(), 1);
 }
 
@@ -213,43 +213,43 @@ async fn one_budget_covers_the_preparation_too() {
 async fn the_server_is_looked_at_once_and_again_after_an_outage() {
     let bench = Bench::new(Mood::Well);
     for _ in 0..3 {
-        assert_eq!(bench.fault().await, None);
+        assert_eq!(bench.kind().await, None);
     }
     assert_eq!(bench.prepared(), 1);
-    bench.feels(Mood::Fails(StoreFault::Refused));
-    assert_eq!(bench.fault().await, Some(StoreFault::Refused));
+    bench.feels(Mood::Fails(StoreErrorKind::Rejected));
+    assert_eq!(bench.kind().await, Some(StoreErrorKind::Rejected));
     bench.feels(Mood::Well);
-    assert_eq!(bench.fault().await, None);
+    assert_eq!(bench.kind().await, None);
     assert_eq!(bench.prepared(), 1, "a refusal is an answer");
-    bench.feels(Mood::Fails(StoreFault::Unreachable));
-    assert_eq!(bench.fault().await, Some(StoreFault::Unreachable));
+    bench.feels(Mood::Fails(StoreErrorKind::Unreachable));
+    assert_eq!(bench.kind().await, Some(StoreErrorKind::Unreachable));
     bench.feels(Mood::Well);
     for _ in 0..3 {
-        assert_eq!(bench.fault().await, None);
+        assert_eq!(bench.kind().await, None);
     }
     assert_eq!(bench.prepared(), 2, "another server may answer now");
 }
 
 #[tokio::test]
 async fn a_store_that_will_never_do_is_not_asked_by_every_request() {
-    let bench = Bench::new(Mood::Fails(StoreFault::Unsupported));
+    let bench = Bench::new(Mood::Fails(StoreErrorKind::Unsupported));
     for _ in 0..100 {
-        assert!(bench.fault().await.is_some());
+        assert!(bench.kind().await.is_some());
     }
     assert_eq!(bench.asked(), 3);
 }
 
 #[tokio::test]
 async fn refusals_and_confusion_keep_the_breaker_closed() {
-    for fault in [StoreFault::Refused, StoreFault::Confused] {
+    for fault in [StoreErrorKind::Rejected, StoreErrorKind::InvalidResponse] {
         let bench = Bench::new(Mood::Well);
-        assert_eq!(bench.fault().await, None);
+        assert_eq!(bench.kind().await, None);
         bench.feels(Mood::Fails(fault));
         for _ in 0..100 {
-            assert_eq!(bench.fault().await, Some(fault));
+            assert_eq!(bench.kind().await, Some(fault));
         }
         bench.feels(Mood::Well);
-        assert_eq!(bench.fault().await, None);
+        assert_eq!(bench.kind().await, None);
         assert_eq!(bench.shared.last_error(), None);
     }
 }
@@ -259,7 +259,8 @@ async fn every_operation_has_the_budget_and_the_breaker() {
     let bench = Bench::new(Mood::Well);
     bench.shared.prepare().await.unwrap();
     bench.feels(Mood::Silent);
-    let (shared, slot, token) = (&bench.shared, &bench.slot, Token::fresh());
+    let (shared, slot, lease, write) =
+        (&bench.shared, &bench.slot, LeaseId::fresh(), WriteId::fresh());
     let long = Duration::from_secs(60);
     macro_rules! gives_up {
         ($($operation:expr),* $(,)?) => {$(
@@ -267,17 +268,17 @@ async fn every_operation_has_the_budget_and_the_breaker() {
             let mut operation = Box::pin($operation);
             assert!((&mut operation).now_or_never().is_none());
             bench.time.advance(BUDGET);
-            assert_eq!(operation.await.unwrap_err().fault(), StoreFault::TimedOut);
+            assert_eq!(operation.await.unwrap_err().kind(), StoreErrorKind::TimedOut);
         )*};
     }
     gives_up!(
         shared.get(slot),
-        shared.get_or_lease(slot, token, long),
-        shared.fill(slot, token, Entry::Null, 7, long),
-        shared.release(slot, token),
-        shared.mark(slot, token, long),
-        shared.unmark(slot, token),
+        shared.get_or_lease(slot, lease, long),
+        shared.fill(slot, lease, Entry::Null, 7, long),
+        shared.release(slot, lease),
+        shared.put_intent(slot, write, long),
+        shared.clear_intent(slot, write),
     );
-    assert!(shared.unmark(slot, token).await.is_err());
+    assert!(shared.clear_intent(slot, write).await.is_err());
     assert_eq!(bench.asked(), 7);
 }

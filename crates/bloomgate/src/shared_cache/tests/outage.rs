@@ -7,11 +7,11 @@ use bytes::Bytes;
 use testbed::RedisServer;
 
 use super::super::{RedisStore, SharedCache};
-use super::ground::{CEILING, LONG, fresh_prefix};
+use super::store_fixture::{CEILING, LONG, fresh_prefix};
 use crate::clock::Clock;
-use crate::error::StoreFault;
+use crate::error::StoreErrorKind;
 use crate::key::KeyBytes;
-use crate::ports::{Entry, Filled, Slot, SlotKey, Store, Token};
+use crate::ports::{Entry, Filled, InstanceId, LeaseId, Slot, SlotKey, Store, WriteId};
 use crate::telemetry::SharedCounts;
 
 const BUDGET: Duration = Duration::from_millis(100);
@@ -50,9 +50,9 @@ async fn a_server_that_is_not_there_is_unreachable_at_once() {
         let store = RedisStore::open(&url).unwrap();
         let began = Instant::now();
         let error = store.get(&slot(1)).await.unwrap_err();
-        assert_eq!(error.fault(), StoreFault::Unreachable, "{error}");
-        let error = store.mark(&slot(1), Token::fresh(), LONG).await.unwrap_err();
-        assert_eq!(error.fault(), StoreFault::Unreachable, "{error}");
+        assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
+        let error = store.put_intent(&slot(1), WriteId::fresh(), LONG).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
         assert!(error.is_outage());
         assert!(began.elapsed() < PROMPT);
     }
@@ -66,7 +66,7 @@ async fn a_server_that_starts_late_is_found() {
     assert!(shared.prepare().await.is_err());
     assert!(shared.last_error().is_some());
     server.restart();
-    assert_eq!(healed(&shared, &slot(1)).await, Slot::Vacant);
+    assert_eq!(healed(&shared, &slot(1)).await, Slot::Empty);
     assert_eq!(shared.last_error(), None);
 }
 
@@ -74,20 +74,20 @@ async fn a_server_that_starts_late_is_found() {
 async fn a_restarted_server_is_found_and_its_scripts_are_loaded_again() {
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
-    let (slot, token) = (slot(1), Token::fresh());
+    let (slot, lease, write) = (slot(1), LeaseId::fresh(), WriteId::fresh());
     for round in 0..2 {
         let end = Instant::now() + CEILING;
-        while let Err(error) = store.mark(&slot, token, LONG).await {
+        while let Err(error) = store.put_intent(&slot, write, LONG).await {
             assert!(Instant::now() < end, "{error}");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        store.unmark(&slot, token).await.unwrap();
-        let leased = store.get_or_lease(&slot, token, LONG).await.unwrap();
-        assert_eq!(leased, Slot::Leased);
-        let filled = store.fill(&slot, token, Entry::Null, 7, LONG).await;
+        store.clear_intent(&slot, write).await.unwrap();
+        let leased = store.get_or_lease(&slot, lease, LONG).await.unwrap();
+        assert_eq!(leased, Slot::LeaseGranted);
+        let filled = store.fill(&slot, lease, Entry::Null, 7, LONG).await;
         assert_eq!(filled.unwrap(), Filled::Stored, "round {round}");
-        store.release(&slot, token).await.unwrap();
-        store.beat("test", token, LONG).await.unwrap();
+        store.release(&slot, lease).await.unwrap();
+        store.heartbeat("test", InstanceId::fresh(), LONG).await.unwrap();
         server.restart();
     }
 }
@@ -96,17 +96,17 @@ async fn a_restarted_server_is_found_and_its_scripts_are_loaded_again() {
 async fn scripts_that_the_server_forgot_are_loaded_again() {
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
-    let (slot, token) = (slot(1), Token::fresh());
+    let (slot, lease, write) = (slot(1), LeaseId::fresh(), WriteId::fresh());
     for _ in 0..3 {
         server.command(&["SCRIPT", "FLUSH"]);
-        store.mark(&slot, token, LONG).await.unwrap();
+        store.put_intent(&slot, write, LONG).await.unwrap();
         server.command(&["SCRIPT", "FLUSH"]);
-        store.unmark(&slot, token).await.unwrap();
-        let leased = store.get_or_lease(&slot, token, LONG).await.unwrap();
-        assert_eq!(leased, Slot::Leased);
+        store.clear_intent(&slot, write).await.unwrap();
+        let leased = store.get_or_lease(&slot, lease, LONG).await.unwrap();
+        assert_eq!(leased, Slot::LeaseGranted);
         server.command(&["SCRIPT", "FLUSH"]);
-        store.release(&slot, token).await.unwrap();
-        assert_eq!(store.get(&slot).await.unwrap(), Slot::Vacant);
+        store.release(&slot, lease).await.unwrap();
+        assert_eq!(store.get(&slot).await.unwrap(), Slot::Empty);
     }
 }
 
@@ -115,20 +115,20 @@ async fn connections_that_the_server_closes_heal() {
     let server = RedisServer::start();
     let (shared, _) = shared(RedisStore::open(&server.url()).unwrap(), PROMPT);
     for _ in 0..5 {
-        assert_eq!(healed(&shared, &slot(1)).await, Slot::Vacant);
+        assert_eq!(healed(&shared, &slot(1)).await, Slot::Empty);
         server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
     }
-    assert_eq!(healed(&shared, &slot(1)).await, Slot::Vacant);
+    assert_eq!(healed(&shared, &slot(1)).await, Slot::Empty);
 }
 
 #[tokio::test]
 async fn case_20_a_frozen_server_costs_a_few_budgets_and_then_nothing_and_heals() {
     let server = RedisServer::start();
     let (shared, counts) = shared(RedisStore::open(&server.url()).unwrap(), BUDGET);
-    let (slot, lease) = (slot(1), Token::fresh());
-    assert_eq!(healed(&shared, &slot).await, Slot::Vacant);
+    let (slot, lease) = (slot(1), LeaseId::fresh());
+    assert_eq!(healed(&shared, &slot).await, Slot::Empty);
     let leased = shared.get_or_lease(&slot, lease, LONG).await.unwrap();
-    assert_eq!(leased, Slot::Leased);
+    assert_eq!(leased, Slot::LeaseGranted);
     let value = Entry::Value(Bytes::from_static(b"v"));
     let filled = shared.fill(&slot, lease, value, 7, LONG).await.unwrap();
     assert_eq!(filled, Filled::Stored);
@@ -140,7 +140,7 @@ async fn case_20_a_frozen_server_costs_a_few_budgets_and_then_nothing_and_heals(
     for _ in 0..500 {
         let error = shared.get(&slot).await.unwrap_err();
         assert!(error.is_outage());
-        if error.fault() == StoreFault::TimedOut {
+        if error.kind() == StoreErrorKind::TimedOut {
             timed_out += 1;
         }
     }
@@ -170,11 +170,11 @@ async fn an_open_breaker_lets_one_request_try_and_refuses_the_others_unasked() {
     assert!(error.to_string().contains("not asked"), "{error}");
     // A refusal of the server is an answer: it doesn't keep the breaker open.
     server.restart();
-    assert_eq!(healed(&shared, &slot(1)).await, Slot::Vacant);
+    assert_eq!(healed(&shared, &slot(1)).await, Slot::Empty);
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     for _ in 0..10 {
-        let refused = shared.mark(&slot(1), Token::fresh(), LONG).await;
-        assert_eq!(refused.unwrap_err().fault(), StoreFault::Refused);
+        let refused = shared.put_intent(&slot(1), WriteId::fresh(), LONG).await;
+        assert_eq!(refused.unwrap_err().kind(), StoreErrorKind::Rejected);
     }
-    assert_eq!(shared.get(&slot(1)).await.unwrap(), Slot::Vacant);
+    assert_eq!(shared.get(&slot(1)).await.unwrap(), Slot::Empty);
 }

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use testbed::RedisReply;
 
-use super::ground::{CEILING, Ground, LONG, REDIS};
-use crate::error::StoreFault;
-use crate::ports::{Entry, Filled, Slot, Token};
+use super::store_fixture::{CEILING, LONG, REDIS, StoreFixture};
+use crate::error::StoreErrorKind;
+use crate::ports::{Entry, Filled, InstanceId, LeaseId, Slot, WriteId};
 
 fn raw(parts: &[&[u8]]) -> RedisReply {
     REDIS.try_command(parts, CEILING).unwrap()
@@ -22,72 +22,72 @@ fn pttl(name: &[u8]) -> i64 {
     }
 }
 
-async fn put(on: &Ground, id: i64, entry: Entry, until: u64) {
-    let (slot, lease) = (on.slot(&id), Token::fresh());
+async fn put(on: &StoreFixture, id: i64, entry: Entry, until: u64) {
+    let (slot, lease) = (on.slot(&id), LeaseId::fresh());
     let leased = on.store.get_or_lease(&slot, lease, LONG).await.unwrap();
-    assert_eq!(leased, Slot::Leased);
+    assert_eq!(leased, Slot::LeaseGranted);
     let filled = on.store.fill(&slot, lease, entry, until, LONG).await;
     assert_eq!(filled.unwrap(), Filled::Stored);
 }
 
 #[tokio::test]
 async fn case_28_whatever_is_put_into_redis_expires() {
-    let on = Ground::redis();
+    let on = StoreFixture::redis();
     let expires = |name: &[u8]| {
         let left = pttl(name);
         assert!(left > 0 && left <= 20 * 60 * 1_000, "{left}");
     };
     let slot = on.slot(&1_i64);
-    let leased = on.store.get_or_lease(&slot, Token::fresh(), LONG).await;
-    assert_eq!(leased.unwrap(), Slot::Leased);
+    let leased = on.store.get_or_lease(&slot, LeaseId::fresh(), LONG).await;
+    assert_eq!(leased.unwrap(), Slot::LeaseGranted);
     expires(&on.name(&1_i64));
     put(&on, 2, Entry::Null, 7).await;
     expires(&on.name(&2_i64));
     put(&on, 3, Entry::Value(Bytes::from_static(b"v")), 7).await;
     expires(&on.name(&3_i64));
-    let (one, two) = (Token::fresh(), Token::fresh());
+    let (one, two) = (WriteId::fresh(), WriteId::fresh());
     for write in [one, two] {
-        on.store.mark(&on.slot(&4_i64), write, LONG).await.unwrap();
+        on.store.put_intent(&on.slot(&4_i64), write, LONG).await.unwrap();
         expires(&on.name(&4_i64));
     }
-    on.store.unmark(&on.slot(&4_i64), one).await.unwrap();
+    on.store.clear_intent(&on.slot(&4_i64), one).await.unwrap();
     expires(&on.name(&4_i64));
     let space = on.prefix.trim_matches(':').to_owned();
-    on.store.beat(&space, one, LONG).await.unwrap();
+    on.store.heartbeat(&space, InstanceId::fresh(), LONG).await.unwrap();
     expires(format!("bloomgate:{space}:members").as_bytes());
     // A life below a millisecond is no life without an end.
     let slot = on.slot(&5_i64);
     let tiny = Duration::from_nanos(1);
-    on.store.mark(&slot, one, tiny).await.unwrap();
+    on.store.put_intent(&slot, one, tiny).await.unwrap();
     assert!(pttl(&on.name(&5_i64)) <= 1);
     assert_ne!(pttl(&on.name(&5_i64)), -1);
     let slot = on.slot(&6_i64);
-    let leased = on.store.get_or_lease(&slot, one, Duration::ZERO).await;
-    assert_eq!(leased.unwrap(), Slot::Leased);
+    let leased = on.store.get_or_lease(&slot, LeaseId::fresh(), Duration::ZERO).await;
+    assert_eq!(leased.unwrap(), Slot::LeaseGranted);
     assert_ne!(pttl(&on.name(&6_i64)), -1);
 }
 
 #[tokio::test]
 async fn lives_without_bounds_are_clipped_to_what_redis_takes() {
-    let on = Ground::redis();
-    let (slot, lease) = (on.slot(&1_i64), Token::fresh());
+    let on = StoreFixture::redis();
+    let (slot, lease, write) = (on.slot(&1_i64), LeaseId::fresh(), WriteId::fresh());
     let leased = on.store.get_or_lease(&slot, lease, Duration::MAX).await;
-    assert_eq!(leased.unwrap(), Slot::Leased);
+    assert_eq!(leased.unwrap(), Slot::LeaseGranted);
     let filled = on.store.fill(&slot, lease, Entry::Null, u64::MAX, Duration::MAX);
     assert_eq!(filled.await.unwrap(), Filled::Stored);
-    on.store.mark(&slot, lease, Duration::MAX).await.unwrap();
-    assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Writing);
-    on.store.unmark(&slot, lease).await.unwrap();
-    assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Vacant);
+    on.store.put_intent(&slot, write, Duration::MAX).await.unwrap();
+    assert_eq!(on.store.get(&slot).await.unwrap(), Slot::WriteIntent);
+    on.store.clear_intent(&slot, write).await.unwrap();
+    assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Empty);
 }
 
 #[tokio::test]
 async fn case_46_names_in_redis_are_short_whatever_the_key() {
-    let on = Ground::redis();
+    let on = StoreFixture::redis();
     for length in [0, 1, 200, 201, 1 << 20] {
         let slot = on.slot(&vec![b'x'; length]);
-        let leased = on.store.get_or_lease(&slot, Token::fresh(), LONG).await;
-        assert_eq!(leased.unwrap(), Slot::Leased);
+        let leased = on.store.get_or_lease(&slot, LeaseId::fresh(), LONG).await;
+        assert_eq!(leased.unwrap(), Slot::LeaseGranted);
     }
     let RedisReply::List(names) = raw(&[b"KEYS", format!("{}*", on.prefix).as_bytes()]) else {
         panic!("no list")
@@ -105,7 +105,7 @@ async fn case_46_names_in_redis_are_short_whatever_the_key() {
 fn case_46_names_of_different_keys_never_collide() {
     use sha2::Digest as _;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let on = runtime.block_on(async { Ground::redis() });
+    let on = runtime.block_on(async { StoreFixture::redis() });
     let short = proptest::collection::vec(any::<u8>(), 0..=200);
     let long = proptest::collection::vec(any::<u8>(), 201..400);
     let mut runner = TestRunner::new(Config::with_cases(60));
@@ -127,12 +127,12 @@ fn case_46_names_of_different_keys_never_collide() {
             runtime.block_on(async {
                 for key in &keys {
                     let slot = on.slot(key);
-                    on.store.unmark(&slot, Token::fresh()).await.unwrap();
+                    on.store.clear_intent(&slot, WriteId::fresh()).await.unwrap();
                 }
                 for key in &keys {
                     let slot = on.slot(key);
-                    let leased = on.store.get_or_lease(&slot, Token::fresh(), LONG).await;
-                    prop_assert_eq!(leased.unwrap(), Slot::Leased);
+                    let leased = on.store.get_or_lease(&slot, LeaseId::fresh(), LONG).await;
+                    prop_assert_eq!(leased.unwrap(), Slot::LeaseGranted);
                 }
                 Ok(())
             })
@@ -142,22 +142,22 @@ fn case_46_names_of_different_keys_never_collide() {
 
 #[tokio::test]
 async fn case_19_an_entry_that_belongs_to_another_key_is_not_served() {
-    let on = Ground::redis();
+    let on = StoreFixture::redis();
     put(&on, 1, Entry::Value(Bytes::from_static(b"of 1")), 7).await;
     put(&on, 2, Entry::Null, 7).await;
     for other in [1_i64, 2] {
         let copied = raw(&[b"COPY", &on.name(&other), &on.name(&3_i64), b"REPLACE"]);
         assert_eq!(copied, RedisReply::Integer(1));
         let slot = on.slot(&3_i64);
-        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Vacant);
-        let asked = on.store.get_or_lease(&slot, Token::fresh(), LONG).await;
-        assert_eq!(asked.unwrap(), Slot::Vacant);
+        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Empty);
+        let asked = on.store.get_or_lease(&slot, LeaseId::fresh(), LONG).await;
+        assert_eq!(asked.unwrap(), Slot::Empty);
     }
 }
 
 #[tokio::test]
 async fn garbage_in_a_slot_is_neither_served_nor_filled_and_a_write_clears_it() {
-    let on = Ground::redis();
+    let on = StoreFixture::redis();
     let garbage: [&[u8]; 10] = [
         b"",
         b"hello",
@@ -171,69 +171,69 @@ async fn garbage_in_a_slot_is_neither_served_nor_filled_and_a_write_clears_it() 
         b"N12345678abcdefghrest",
     ];
     for (id, garbage) in garbage.into_iter().enumerate() {
-        let (id, write, lease) = (id as i64, Token::fresh(), Token::fresh());
+        let (id, write, lease) = (id as i64, WriteId::fresh(), LeaseId::fresh());
         let slot = on.slot(&id);
         raw(&[b"SET", &on.name(&id), garbage]);
-        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Vacant);
+        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Empty);
         let asked = on.store.get_or_lease(&slot, lease, LONG).await;
-        assert_eq!(asked.unwrap(), Slot::Vacant);
+        assert_eq!(asked.unwrap(), Slot::Empty);
         let filled = on.store.fill(&slot, lease, Entry::Null, 7, LONG).await;
         assert_eq!(filled.unwrap(), Filled::LeaseLost);
-        on.store.mark(&slot, write, LONG).await.unwrap();
-        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Writing);
-        on.store.unmark(&slot, write).await.unwrap();
+        on.store.put_intent(&slot, write, LONG).await.unwrap();
+        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::WriteIntent);
+        on.store.clear_intent(&slot, write).await.unwrap();
         let asked = on.store.get_or_lease(&slot, lease, LONG).await;
-        assert_eq!(asked.unwrap(), Slot::Leased);
+        assert_eq!(asked.unwrap(), Slot::LeaseGranted);
     }
 }
 
 #[tokio::test]
 async fn a_mark_that_is_half_garbage_is_still_a_mark() {
-    let on = Ground::redis();
+    let on = StoreFixture::redis();
     let slot = on.slot(&1_i64);
     for stored in ["M", "Mnonsense", "Mabc:;", "M:12;", "Mabc:9999999999999;;;x"] {
         raw(&[b"SET", &on.name(&1_i64), stored.as_bytes()]);
-        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Writing);
-        let write = Token::fresh();
-        on.store.mark(&slot, write, LONG).await.unwrap();
-        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::Writing);
-        on.store.unmark(&slot, write).await.unwrap();
+        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::WriteIntent);
+        let write = WriteId::fresh();
+        on.store.put_intent(&slot, write, LONG).await.unwrap();
+        assert_eq!(on.store.get(&slot).await.unwrap(), Slot::WriteIntent);
+        on.store.clear_intent(&slot, write).await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn a_key_of_another_type_is_an_error_and_no_outage() {
-    let on = Ground::redis();
-    let (slot, token) = (on.slot(&1_i64), Token::fresh());
+    let on = StoreFixture::redis();
+    let (slot, lease, write) = (on.slot(&1_i64), LeaseId::fresh(), WriteId::fresh());
     raw(&[b"RPUSH", &on.name(&1_i64), b"x"]);
     let store = &on.store;
     let errors = [
         store.get(&slot).await.err(),
-        store.get_or_lease(&slot, token, LONG).await.err(),
-        store.fill(&slot, token, Entry::Null, 7, LONG).await.err(),
-        store.release(&slot, token).await.err(),
-        store.mark(&slot, token, LONG).await.err(),
-        store.unmark(&slot, token).await.err(),
+        store.get_or_lease(&slot, lease, LONG).await.err(),
+        store.fill(&slot, lease, Entry::Null, 7, LONG).await.err(),
+        store.release(&slot, lease).await.err(),
+        store.put_intent(&slot, write, LONG).await.err(),
+        store.clear_intent(&slot, write).await.err(),
     ];
     for error in errors {
         let error = error.unwrap();
-        assert_eq!(error.fault(), StoreFault::Refused, "{error}");
+        assert_eq!(error.kind(), StoreErrorKind::Rejected, "{error}");
         assert!(!error.is_outage());
         assert!(error.to_string().contains("WRONGTYPE"), "{error}");
     }
     let space = on.prefix.trim_matches(':').to_owned();
     raw(&[b"SET", format!("bloomgate:{space}:members").as_bytes(), b"x"]);
-    assert!(store.beat(&space, token, LONG).await.is_err());
-    assert!(store.leave(&space, token).await.is_err());
+    assert!(store.heartbeat(&space, InstanceId::fresh(), LONG).await.is_err());
+    assert!(store.leave(&space, InstanceId::fresh()).await.is_err());
 }
 
 #[tokio::test]
 async fn members_with_rows_that_are_not_ours_are_dropped() {
-    let on = Ground::redis();
+    let on = StoreFixture::redis();
     let space = on.prefix.trim_matches(':').to_owned();
     let name = format!("bloomgate:{space}:members");
     raw(&[b"HSET", name.as_bytes(), b"stranger", b"nonsense"]);
-    let seen = on.store.beat(&space, Token::fresh(), LONG).await;
+    let seen = on.store.heartbeat(&space, InstanceId::fresh(), LONG).await;
     assert_eq!(seen.unwrap(), []);
     assert_eq!(raw(&[b"HLEN", name.as_bytes()]), RedisReply::Integer(1));
 }

@@ -6,10 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use testbed::RedisServer;
 
 use super::super::RedisStore;
-use super::ground::{LONG, fresh_prefix};
-use crate::error::{StoreError, StoreFault};
+use super::store_fixture::{LONG, fresh_prefix};
+use crate::error::{StoreError, StoreErrorKind};
 use crate::key::KeyBytes;
-use crate::ports::{SlotKey, Store as _, Token};
+use crate::ports::{InstanceId, LeaseId, SlotKey, Store as _, WriteId};
 
 const PASSWORD: &str = "correct-horse-battery";
 
@@ -70,13 +70,13 @@ async fn urls_are_taken_without_connecting() {
 
 async fn every_error(store: &RedisStore) -> Vec<StoreError> {
     let slot = SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64));
-    let token = Token::fresh();
+    let (lease, write) = (LeaseId::fresh(), WriteId::fresh());
     vec![
         store.prepare().await.unwrap_err(),
         store.get(&slot).await.unwrap_err(),
-        store.get_or_lease(&slot, token, LONG).await.unwrap_err(),
-        store.mark(&slot, token, LONG).await.unwrap_err(),
-        store.beat("test", token, LONG).await.unwrap_err(),
+        store.get_or_lease(&slot, lease, LONG).await.unwrap_err(),
+        store.put_intent(&slot, write, LONG).await.unwrap_err(),
+        store.heartbeat("test", InstanceId::fresh(), LONG).await.unwrap_err(),
     ]
 }
 
@@ -90,12 +90,12 @@ async fn case_20_a_wrong_password_is_told_plainly_without_showing_it() {
         let text = shown(&error);
         assert!(!text.contains(PASSWORD), "{text}");
         assert!(text.contains("WRONGPASS") || text.contains("uthentication"), "{text}");
-        assert_eq!(error.fault(), StoreFault::Unsupported, "{text}");
+        assert_eq!(error.kind(), StoreErrorKind::Unsupported, "{text}");
     }
     let none = RedisStore::open(&at("")).unwrap();
     for error in every_error(&none).await {
         assert!(error.to_string().contains("uthentication"), "{error}");
-        assert_eq!(error.fault(), StoreFault::Unsupported, "{error}");
+        assert_eq!(error.kind(), StoreErrorKind::Unsupported, "{error}");
     }
     let right = RedisStore::open(&at(":another@")).unwrap();
     right.prepare().await.unwrap();
@@ -109,7 +109,7 @@ async fn a_user_that_may_not_is_refused() {
     let url = format!("redis://reader:pw@127.0.0.1:{}", server.port());
     let store = RedisStore::open(&url).unwrap();
     let slot = SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64));
-    let refused = store.mark(&slot, Token::fresh(), LONG).await.unwrap_err();
+    let refused = store.put_intent(&slot, WriteId::fresh(), LONG).await.unwrap_err();
     assert!(refused.to_string().contains("no permissions"), "{refused}");
     assert!(!refused.is_outage());
 }
@@ -168,7 +168,7 @@ async fn a_server_that_is_too_old_is_refused_by_its_version() {
     ] {
         let url = format!("redis://127.0.0.1:{}", server_of_version(version));
         let error = RedisStore::open(&url).unwrap().prepare().await.unwrap_err();
-        assert_eq!(error.fault(), StoreFault::Unsupported, "{error}");
+        assert_eq!(error.kind(), StoreErrorKind::Unsupported, "{error}");
         assert!(error.to_string().contains(named), "{error}");
     }
     for version in ["redis_version:7.0.0", "redis_version:7.4.1-rc1", "redis_version:10.0.0"] {
@@ -183,10 +183,10 @@ async fn an_answer_that_makes_no_sense_is_confusion_and_no_absence() {
     let url = format!("redis://127.0.0.1:{}", server_of_version("redis_version:7.0.0"));
     let store = RedisStore::open(&url).unwrap();
     let slot = SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64));
-    let beat = store.beat("test", Token::fresh(), LONG).await.unwrap_err();
-    assert_eq!(beat.fault(), StoreFault::Confused, "{beat}");
-    let filled = store.fill(&slot, Token::fresh(), crate::ports::Entry::Null, 7, LONG).await;
-    assert_eq!(filled.unwrap_err().fault(), StoreFault::Confused);
+    let heartbeat = store.heartbeat("test", InstanceId::fresh(), LONG).await.unwrap_err();
+    assert_eq!(heartbeat.kind(), StoreErrorKind::InvalidResponse, "{heartbeat}");
+    let filled = store.fill(&slot, LeaseId::fresh(), crate::ports::Entry::Null, 7, LONG).await;
+    assert_eq!(filled.unwrap_err().kind(), StoreErrorKind::InvalidResponse);
     let read = store.get(&slot).await.unwrap_err();
-    assert_eq!(read.fault(), StoreFault::Confused, "{read}");
+    assert_eq!(read.kind(), StoreErrorKind::InvalidResponse, "{read}");
 }

@@ -8,11 +8,11 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::super::{Backoff, Keys, Progress, fill, settle};
+use super::super::{Backoff, Keys, Progress, fill, quiesce};
 use crate::clock::{Clock, ManualTime};
 use crate::error::SourceError;
 use crate::key::KeyBytes;
-use crate::ports::{Place, Scan, ScanCompleted, ScanFrom, Settled, Source};
+use crate::ports::{Cursor, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
 
 const KEYS: u64 = 1_000;
 const PAGE: u64 = 100;
@@ -36,7 +36,7 @@ struct Fragile {
     fates: Mutex<Vec<Fate>>,
     /// Where each scan began.
     began: Mutex<Vec<u64>>,
-    settling: Mutex<Vec<Result<Settled, ()>>>,
+    quiescing: Mutex<Vec<Result<Quiesced, ()>>>,
     asked_to_settle: AtomicU64,
     /// When each scan began.
     clock: Clock,
@@ -49,7 +49,7 @@ impl Fragile {
         Self {
             fates: Mutex::new(fates.iter().rev().copied().collect()),
             began: Mutex::default(),
-            settling: Mutex::default(),
+            quiescing: Mutex::default(),
             asked_to_settle: AtomicU64::new(0),
             origin: clock.now(),
             clock: clock.clone(),
@@ -63,12 +63,12 @@ impl Source for Fragile {
         Box::pin(async { Ok(KEYS) })
     }
 
-    fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
+    fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
         Box::pin(async {
             self.asked_to_settle.fetch_add(1, Ordering::Relaxed);
-            let answer = self.settling.lock().pop();
+            let answer = self.quiescing.lock().pop();
             match answer {
-                Some(Ok(settled)) => Ok(settled),
+                Some(Ok(quiesced)) => Ok(quiesced),
                 Some(Err(())) => Err(SourceError::new("locked")),
                 None => std::future::pending().await,
             }
@@ -82,7 +82,7 @@ impl Source for Fragile {
     ) -> BoxFuture<'a, Result<ScanCompleted, SourceError>> {
         let first = match from {
             ScanFrom::Start => 0,
-            ScanFrom::After(place) => *place.cursor::<u64>().unwrap(),
+            ScanFrom::After(cursor) => *cursor.position::<u64>().unwrap(),
         };
         self.began.lock().push(first);
         self.at.lock().push(self.clock.now().since(self.origin));
@@ -100,7 +100,7 @@ impl Source for Fragile {
                 }
                 into.key(&id.to_le_bytes());
                 if (id + 1) % PAGE == 0 {
-                    into.checkpoint(Place::new(id + 1));
+                    into.checkpoint(Cursor::new(id + 1));
                     tokio::task::yield_now().await;
                 }
             }
@@ -285,7 +285,7 @@ async fn keys_in_memory_are_handed_over() {
     let _end = fill(&keys, insert, &progress, &clock).await;
     assert_eq!(seen, [3_i64, -1, 3].map(|id| KeyBytes::of(&id)));
     assert_eq!(progress.keys(), 3);
-    assert_eq!(keys.settle().await.unwrap(), Settled::Yes);
+    assert_eq!(keys.quiesce().await.unwrap(), Quiesced::Drained);
 }
 
 #[tokio::test]
@@ -308,14 +308,14 @@ struct Settling {
 }
 
 impl Settling {
-    fn start(answers: &[Result<Settled, ()>]) -> Self {
+    fn start(answers: &[Result<Quiesced, ()>]) -> Self {
         let (clock, time) = Clock::manual();
         let source = Arc::new(Fragile::new(&clock, &[]));
-        source.settling.lock().extend(answers.iter().rev().copied());
+        source.quiescing.lock().extend(answers.iter().rev().copied());
         let asked = Arc::clone(&source);
         let task = tokio::spawn(async move {
             let started = clock.now();
-            settle(&*asked, started, W, &Progress::default(), &clock).await;
+            quiesce(&*asked, started, W, &Progress::default(), &clock).await;
         });
         Self { task, source, time }
     }
@@ -333,28 +333,28 @@ impl Settling {
 
 #[tokio::test]
 async fn a_database_that_can_tell_ends_the_wait() {
-    let settling = Settling::start(&[Ok(Settled::Yes)]);
-    assert!(settling.pass(Duration::ZERO).await);
+    let quiescing = Settling::start(&[Ok(Quiesced::Drained)]);
+    assert!(quiescing.pass(Duration::ZERO).await);
 }
 
 #[tokio::test]
 async fn without_an_answer_the_write_window_is_waited_out() {
-    for answers in [&[][..], &[Ok(Settled::CannotTell)]] {
-        let settling = Settling::start(answers);
-        assert!(!settling.pass(W - Duration::from_millis(1)).await);
-        assert!(settling.pass(Duration::from_millis(1)).await);
+    for answers in [&[][..], &[Ok(Quiesced::Unknown)]] {
+        let quiescing = Settling::start(answers);
+        assert!(!quiescing.pass(W - Duration::from_millis(1)).await);
+        assert!(quiescing.pass(Duration::from_millis(1)).await);
     }
 }
 
 #[tokio::test]
 async fn an_error_is_no_answer_and_the_question_is_put_again() {
-    let settling = Settling::start(&[Err(()), Err(()), Ok(Settled::Yes)]);
-    assert!(!settling.pass(Duration::from_millis(200)).await);
-    assert_eq!(settling.source.asked_to_settle.load(Ordering::Relaxed), 2);
-    assert!(settling.pass(Duration::from_millis(400)).await);
-    let settling = Settling::start(&[Err(()); 100]);
+    let quiescing = Settling::start(&[Err(()), Err(()), Ok(Quiesced::Drained)]);
+    assert!(!quiescing.pass(Duration::from_millis(200)).await);
+    assert_eq!(quiescing.source.asked_to_settle.load(Ordering::Relaxed), 2);
+    assert!(quiescing.pass(Duration::from_millis(400)).await);
+    let quiescing = Settling::start(&[Err(()); 100]);
     for _ in 0..29 {
-        assert!(!settling.pass(Duration::from_secs(1)).await);
+        assert!(!quiescing.pass(Duration::from_secs(1)).await);
     }
-    assert!(settling.pass(Duration::from_secs(1)).await);
+    assert!(quiescing.pass(Duration::from_secs(1)).await);
 }

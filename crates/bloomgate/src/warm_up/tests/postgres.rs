@@ -10,7 +10,7 @@ use super::super::{PgTable, Progress, fill};
 use super::scanned::{Scanned, bytes_of, has_exactly};
 use crate::clock::Clock;
 use crate::key::KeyBytes;
-use crate::ports::{ScanFrom, Settled, Source};
+use crate::ports::{Quiesced, ScanFrom, Source};
 
 const PAGE: i64 = super::super::postgres::PAGE as i64;
 const CEILING: Duration = Duration::from_secs(60);
@@ -117,13 +117,13 @@ async fn case_35_a_table_a_column_or_a_type_that_is_not_there_is_an_error() {
     for (name, column) in [("no_items", "id"), ("items", "no_id"), ("no.items", "id")] {
         let source = table::<i64>(&pool, name, column);
         assert!(source.count().await.is_err(), "{name}.{column}");
-        let scanned = Scanned::try_from_place(&source, ScanFrom::Start).await;
+        let scanned = Scanned::resume_from(&source, ScanFrom::Start).await;
         assert!(scanned.unwrap_err().to_string().contains(name));
     }
     for source in
         [&table::<i32>(&pool, "items", "id") as &dyn Source, &table::<String>(&pool, "items", "id")]
     {
-        assert!(Scanned::try_from_place(source, ScanFrom::Start).await.is_err());
+        assert!(Scanned::resume_from(source, ScanFrom::Start).await.is_err());
     }
 }
 
@@ -215,7 +215,7 @@ async fn case_35_a_scan_that_runs_into_the_statement_time_out_fails_and_is_resum
     let hurried = PgPoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
     // Sorting the view asks for all of its rows, so that already the first page fails.
     let source = table::<i64>(&hurried, "slow_items", "id");
-    let error = Scanned::try_from_place(&source, ScanFrom::Start).await.unwrap_err();
+    let error = Scanned::resume_from(&source, ScanFrom::Start).await.unwrap_err();
     let below = std::error::Error::source(&error).unwrap().to_string();
     assert!(below.contains("statement timeout"), "{below}");
 
@@ -249,19 +249,19 @@ async fn case_38_settling_waits_for_the_transactions_of_its_time_and_not_for_lat
     let mut early = pool.begin().await.unwrap();
     let insert = "INSERT INTO items VALUES (100)";
     sqlx::query(insert).execute(&mut *early).await.unwrap();
-    let settling = {
+    let quiescing = {
         let source = table::<i64>(&pool, "items", "id");
-        tokio::spawn(async move { source.settle().await })
+        tokio::spawn(async move { source.quiesce().await })
     };
     // Much longer than the second that it waits in any case.
     tokio::time::sleep(Duration::from_millis(2_500)).await;
-    assert!(!settling.is_finished(), "settled while a transaction was open");
+    assert!(!quiescing.is_finished(), "quiesced while a transaction was open");
     let mut late = pool.begin().await.unwrap();
     let insert = "INSERT INTO items VALUES (101)";
     sqlx::query(insert).execute(&mut *late).await.unwrap();
     early.commit().await.unwrap();
-    let settled = tokio::time::timeout(CEILING, settling).await.unwrap().unwrap();
-    assert_eq!(settled.unwrap(), Settled::Yes);
+    let quiesced = tokio::time::timeout(CEILING, quiescing).await.unwrap().unwrap();
+    assert_eq!(quiesced.unwrap(), Quiesced::Drained);
     has_exactly(&source, vec![100]).await;
     late.commit().await.unwrap();
     has_exactly(&source, vec![100, 101]).await;
@@ -278,16 +278,16 @@ async fn case_38_settling_waits_for_a_transaction_among_many_that_end() {
     for id in 0..5 {
         run(&pool, &format!("INSERT INTO items VALUES ({id})")).await;
     }
-    let settling = {
+    let quiescing = {
         let source = table::<i64>(&pool, "items", "id");
-        tokio::spawn(async move { source.settle().await })
+        tokio::spawn(async move { source.quiesce().await })
     };
     tokio::time::sleep(Duration::from_millis(2_000)).await;
-    assert!(!settling.is_finished());
+    assert!(!quiescing.is_finished());
     // A rollback ends it as well as a commit does.
     early.rollback().await.unwrap();
-    let settled = tokio::time::timeout(CEILING, settling).await.unwrap().unwrap();
-    assert_eq!(settled.unwrap(), Settled::Yes);
+    let quiesced = tokio::time::timeout(CEILING, quiescing).await.unwrap().unwrap();
+    assert_eq!(quiesced.unwrap(), Quiesced::Drained);
 }
 
 #[tokio::test]
@@ -299,8 +299,8 @@ async fn settling_an_idle_server_needs_nobody_elses_transactions() {
     let mut reader = pool.begin().await.unwrap();
     sqlx::query("SELECT count(*) FROM items").execute(&mut *reader).await.unwrap();
     let source = table::<i64>(&pool, "items", "id");
-    let settled = tokio::time::timeout(CEILING, source.settle()).await.unwrap();
-    assert_eq!(settled.unwrap(), Settled::Yes);
+    let quiesced = tokio::time::timeout(CEILING, source.quiesce()).await.unwrap();
+    assert_eq!(quiesced.unwrap(), Quiesced::Drained);
 }
 
 #[tokio::test]
@@ -313,6 +313,6 @@ async fn a_server_that_is_away_is_an_error() {
     server.kill();
     let source = table::<i64>(&pool, "items", "id");
     assert!(source.count().await.is_err());
-    assert!(source.settle().await.is_err());
-    assert!(Scanned::try_from_place(&source, ScanFrom::Start).await.is_err());
+    assert!(source.quiesce().await.is_err());
+    assert!(Scanned::resume_from(&source, ScanFrom::Start).await.is_err());
 }

@@ -2,13 +2,13 @@
 
 use crate::error::SourceError;
 use crate::key::{Key, KeyBytes};
-use crate::ports::{Place, Scan, ScanCompleted, ScanFrom, Source};
+use crate::ports::{Cursor, Scan, ScanCompleted, ScanFrom, Source};
 
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     pub(super) keys: Vec<KeyBytes>,
     /// After how many keys each checkpoint came.
-    pub(super) checkpoints: Vec<(usize, Place)>,
+    pub(super) checkpoints: Vec<(usize, Cursor)>,
 }
 
 impl Scan for Scanned {
@@ -16,13 +16,13 @@ impl Scan for Scanned {
         self.keys.push(KeyBytes::of(&canonical.to_vec()));
     }
 
-    fn checkpoint(&mut self, place: Place) {
-        self.checkpoints.push((self.keys.len(), place));
+    fn checkpoint(&mut self, cursor: Cursor) {
+        self.checkpoints.push((self.keys.len(), cursor));
     }
 }
 
 impl Scanned {
-    pub(super) async fn try_from_place(
+    pub(super) async fn resume_from(
         source: &dyn Source,
         from: ScanFrom,
     ) -> Result<Self, SourceError> {
@@ -33,7 +33,7 @@ impl Scanned {
 
     /// Everything.
     pub(super) async fn all_of(source: &dyn Source) -> Self {
-        let all = Self::try_from_place(source, ScanFrom::Start).await;
+        let all = Self::resume_from(source, ScanFrom::Start).await;
         all.unwrap()
     }
 }
@@ -49,8 +49,8 @@ pub(super) async fn has_exactly<K: Key>(source: &dyn Source, keys: Vec<K>) {
     let scanned = Scanned::all_of(source).await;
     assert_eq!(scanned.keys.len(), keys.len());
     assert!(scanned.keys == keys, "other keys, or another order");
-    for (already, place) in scanned.checkpoints {
-        let rest = Scanned::try_from_place(source, ScanFrom::After(place)).await;
+    for (already, cursor) in scanned.checkpoints {
+        let rest = Scanned::resume_from(source, ScanFrom::After(cursor)).await;
         assert!(rest.unwrap().keys == keys[already..], "after {already} keys");
     }
 }

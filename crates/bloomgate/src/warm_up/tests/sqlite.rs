@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, SqlitePool};
 
 use super::super::SqliteTable;
 use super::scanned::{Scanned, bytes_of, has_exactly};
-use crate::ports::{ScanFrom, Settled, Source};
+use crate::ports::{Quiesced, ScanFrom, Source};
 
 const PAGE: i64 = super::super::sqlite::PAGE as i64;
 
@@ -110,7 +110,7 @@ async fn case_35_a_table_or_a_column_that_is_not_there_is_an_error() {
     for (name, column) in [("no_items", "id"), ("items", "no_id"), ("no.items", "id")] {
         let source = table::<String>(&pool, name, column);
         assert!(source.count().await.is_err(), "{name}.{column}");
-        let scanned = Scanned::try_from_place(&source, ScanFrom::Start).await;
+        let scanned = Scanned::resume_from(&source, ScanFrom::Start).await;
         let error = scanned.err().unwrap_or_else(|| panic!("{name}.{column} was scanned"));
         assert!(error.to_string().contains(name), "{error}");
     }
@@ -128,14 +128,14 @@ async fn case_35_a_row_that_does_not_decode_is_an_error_and_not_passed_over() {
         &table::<i64>(&pool, "items", "number") as &dyn Source,
         &table::<String>(&pool, "items", "code"),
     ] {
-        assert!(Scanned::try_from_place(source, ScanFrom::Start).await.is_err());
+        assert!(Scanned::resume_from(source, ScanFrom::Start).await.is_err());
     }
     run(&pool, "DELETE FROM items; INSERT INTO items VALUES (1.5, 'a'), (2, 'b')").await;
     let source = table::<i64>(&pool, "items", "number");
-    assert!(Scanned::try_from_place(&source, ScanFrom::Start).await.is_err());
+    assert!(Scanned::resume_from(&source, ScanFrom::Start).await.is_err());
     run(&pool, "DELETE FROM items; INSERT INTO items VALUES (4294967301, 'a')").await;
     let source = table::<i32>(&pool, "items", "number");
-    assert!(Scanned::try_from_place(&source, ScanFrom::Start).await.is_err());
+    assert!(Scanned::resume_from(&source, ScanFrom::Start).await.is_err());
 }
 
 #[tokio::test]
@@ -160,16 +160,16 @@ async fn rows_that_come_during_a_scan_do_not_disturb_it() {
 async fn settling_waits_for_a_write_of_another_connection_to_end() {
     let (_folder, pool) = pool(ITEMS).await;
     let source = table::<i64>(&pool, "items", "id");
-    assert_eq!(source.settle().await.unwrap(), Settled::Yes);
+    assert_eq!(source.quiesce().await.unwrap(), Quiesced::Drained);
     let mut write = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let insert = "INSERT INTO items VALUES (1)";
     sqlx::query(insert).execute(&mut *write).await.unwrap();
-    let mut settling = Box::pin(source.settle());
-    let early = tokio::time::timeout(Duration::from_millis(150), &mut settling).await;
-    assert!(early.is_err(), "settled while a write was open");
+    let mut quiescing = Box::pin(source.quiesce());
+    let early = tokio::time::timeout(Duration::from_millis(150), &mut quiescing).await;
+    assert!(early.is_err(), "quiesced while a write was open");
     write.commit().await.unwrap();
-    let settled = tokio::time::timeout(Duration::from_secs(20), settling).await;
-    assert_eq!(settled.unwrap().unwrap(), Settled::Yes);
+    let quiesced = tokio::time::timeout(Duration::from_secs(20), quiescing).await;
+    assert_eq!(quiesced.unwrap().unwrap(), Quiesced::Drained);
     // It leaves nothing locked.
     run(&pool, "INSERT INTO items VALUES (2)").await;
     has_exactly(&source, vec![1, 2]).await;
@@ -186,6 +186,6 @@ async fn a_write_lock_that_stays_is_an_error_and_no_settling() {
     run(&pool, ITEMS).await;
     let write = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let source = table::<i64>(&pool, "items", "id");
-    assert!(source.settle().await.is_err());
+    assert!(source.quiesce().await.is_err());
     drop(write);
 }

@@ -8,9 +8,9 @@ use futures_util::future::join_all;
 use testbed::RedisServer;
 
 use super::super::RedisStore;
-use super::ground::{LONG, fresh_prefix};
+use super::store_fixture::{LONG, fresh_prefix};
 use crate::key::KeyBytes;
-use crate::ports::{Entry, Filled, Slot, SlotKey, Store as _, Token};
+use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, Store as _};
 
 const KEYS: i64 = 50;
 
@@ -23,9 +23,9 @@ async fn filled(store: &RedisStore) -> Arc<[SlotKey]> {
     let slots: Arc<[SlotKey]> =
         (0..KEYS).map(|id| SlotKey::new(prefix.clone(), KeyBytes::of(&id))).collect();
     for (id, slot) in slots.iter().enumerate() {
-        let lease = Token::fresh();
+        let lease = LeaseId::fresh();
         let leased = store.get_or_lease(slot, lease, LONG).await.unwrap();
-        assert_eq!(leased, Slot::Leased);
+        assert_eq!(leased, Slot::LeaseGranted);
         let entry = Entry::Value(payload(id as i64));
         let filled = store.fill(slot, lease, entry, 7, LONG).await.unwrap();
         assert_eq!(filled, Filled::Stored);
@@ -52,7 +52,7 @@ async fn case_19_requests_that_are_given_up_shift_no_answers() {
                     async move {
                         let found = match id % 2 {
                             0 => store.get(slot).await,
-                            _ => store.get_or_lease(slot, Token::fresh(), LONG).await,
+                            _ => store.get_or_lease(slot, LeaseId::fresh(), LONG).await,
                         };
                         (id, found.unwrap())
                     }
@@ -70,8 +70,8 @@ async fn case_19_requests_that_are_given_up_shift_no_answers() {
             let slot = &slots[id as usize];
             match n % 3 {
                 0 => drop(store.get(slot).await),
-                1 => drop(store.get_or_lease(slot, Token::fresh(), LONG).await),
-                _ => drop(store.release(slot, Token::fresh()).await),
+                1 => drop(store.get_or_lease(slot, LeaseId::fresh(), LONG).await),
+                _ => drop(store.release(slot, LeaseId::fresh()).await),
             }
         });
         // Before it starts, while it is sent, while the answer is on its way, or after that.

@@ -13,7 +13,7 @@ use super::super::MemoryStore;
 use super::super::RedisStore;
 use crate::clock::{Clock, ManualTime};
 use crate::key::{Key, KeyBytes};
-use crate::ports::{SlotKey, Store, Token};
+use crate::ports::{SlotKey, Store, WriteId};
 
 /// Long enough for whatever a test does meanwhile.
 pub(super) const LONG: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ enum Behind {
 }
 
 /// A store under test.
-pub(super) struct Ground {
+pub(super) struct StoreFixture {
     pub(super) store: Arc<dyn Store>,
     /// Of this test alone.
     pub(super) prefix: Arc<str>,
@@ -42,10 +42,10 @@ pub(super) struct Ground {
 }
 
 pub(super) fn fresh_prefix() -> Arc<str> {
-    Arc::from(format!("bloomgate:test-{}:", Token::fresh().to_hex()))
+    Arc::from(format!("bloomgate:test-{}:", WriteId::fresh().to_hex()))
 }
 
-impl Ground {
+impl StoreFixture {
     pub(super) fn memory() -> Self {
         let (clock, time) = Clock::manual();
         let store = Arc::new(MemoryStore::new(clock));

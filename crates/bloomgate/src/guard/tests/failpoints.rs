@@ -25,7 +25,7 @@ pub(super) enum At {
     AfterUnmark,
     /// Writes may not begin yet.
     Joining,
-    Announcing,
+    Backplane,
     Counting,
     Settling,
     /// The scan has taken its snapshot of the table.
@@ -44,11 +44,11 @@ struct Stop {
     go: Semaphore,
 }
 
-/// All places of one test.
+/// All permits of one test.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stops(Arc<Mutex<HashMap<At, Arc<Stop>>>>);
+pub(super) struct Failpoints(Arc<Mutex<HashMap<At, Arc<Stop>>>>);
 
-impl Stops {
+impl Failpoints {
     /// Holds up everyone who comes by from now on.
     pub(super) fn hold(&self, at: At) -> Held {
         self.hold_next(at, usize::MAX)
@@ -66,7 +66,7 @@ impl Stops {
             go: Semaphore::new(0),
         });
         self.0.lock().insert(at, Arc::clone(&stop));
-        Held { stops: self.clone(), at, stop }
+        Held { failpoints: self.clone(), at, stop }
     }
 
     /// Called by the doubles.
@@ -92,7 +92,7 @@ impl Stops {
 /// A stop that is in force. Dropped, it lets everyone go.
 #[derive(Debug)]
 pub(super) struct Held {
-    stops: Stops,
+    failpoints: Failpoints,
     at: At,
     stop: Arc<Stop>,
 }
@@ -125,9 +125,9 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut stops = self.stops.0.lock();
-        if stops.get(&self.at).is_some_and(|stop| Arc::ptr_eq(stop, &self.stop)) {
-            stops.remove(&self.at);
+        let mut failpoints = self.failpoints.0.lock();
+        if failpoints.get(&self.at).is_some_and(|stop| Arc::ptr_eq(stop, &self.stop)) {
+            failpoints.remove(&self.at);
         }
         self.stop.go.close();
     }

@@ -6,31 +6,31 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::stops::{At, Stops};
+use super::failpoints::{At, Failpoints};
 use crate::error::BackplaneError;
 use crate::key::KeyBytes;
-use crate::ports::{Backplane, Standing, Token};
+use crate::ports::{Backplane, LinkState, WriteId};
 
 /// In step with everyone, unless told otherwise.
 #[derive(Clone, Debug)]
-pub(super) struct Company {
-    standing: watch::Sender<Standing>,
-    stops: Stops,
+pub(super) struct FakeBackplane {
+    standing: watch::Sender<LinkState>,
+    failpoints: Failpoints,
     refuses: Arc<Mutex<bool>>,
     left: Arc<Mutex<bool>>,
 }
 
-impl Company {
-    pub(super) fn new(stops: Stops) -> Self {
+impl FakeBackplane {
+    pub(super) fn new(failpoints: Failpoints) -> Self {
         Self {
-            standing: watch::Sender::new(Standing::Current),
-            stops,
+            standing: watch::Sender::new(LinkState::InSync),
+            failpoints,
             refuses: Arc::default(),
             left: Arc::default(),
         }
     }
 
-    pub(super) fn set(&self, standing: Standing) {
+    pub(super) fn set(&self, standing: LinkState) {
         self.standing.send_replace(standing);
     }
 
@@ -44,25 +44,25 @@ impl Company {
     }
 }
 
-impl Backplane for Company {
-    fn standing(&self) -> watch::Receiver<Standing> {
+impl Backplane for FakeBackplane {
+    fn link_state(&self) -> watch::Receiver<LinkState> {
         self.standing.subscribe()
     }
 
-    fn until_writable(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
+    fn ready_for_writes(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
         Box::pin(async move {
-            self.stops.pass(At::Joining).await;
+            self.failpoints.pass(At::Joining).await;
             Ok(())
         })
     }
 
-    fn announce<'a>(
+    fn begin_write<'a>(
         &'a self,
         _key: &'a KeyBytes,
-        _write: Token,
+        _write: WriteId,
     ) -> BoxFuture<'a, Result<(), BackplaneError>> {
         Box::pin(async move {
-            self.stops.pass(At::Announcing).await;
+            self.failpoints.pass(At::Backplane).await;
             if *self.refuses.lock() {
                 return Err(BackplaneError("the test says so".into()));
             }
@@ -70,7 +70,7 @@ impl Backplane for Company {
         })
     }
 
-    fn conclude<'a>(&'a self, _key: &'a KeyBytes, _write: Token) -> BoxFuture<'a, ()> {
+    fn end_write<'a>(&'a self, _key: &'a KeyBytes, _write: WriteId) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 

@@ -1,4 +1,4 @@
-//! Keys that were written without a mark, and so aren't read from the shared cache for a while.
+//! Keys that were written without a write intent, and so aren't read from the shared cache for a while.
 
 use std::collections::HashMap;
 
@@ -16,15 +16,15 @@ struct State {
     everything_until: Option<Moment>,
 }
 
-/// What `AcceptBound` writes left behind: until its old entry must have expired, such a key isn't
+/// What `AllowStale` writes left behind: until its old entry must have expired, such a key isn't
 /// read from the shared cache.
 #[derive(Debug)]
-pub(crate) struct Unmarked {
+pub(crate) struct SharedCacheBypass {
     state: Mutex<State>,
     clock: Clock,
 }
 
-impl Unmarked {
+impl SharedCacheBypass {
     pub(crate) fn new(clock: Clock) -> Self {
         Self { state: Mutex::default(), clock }
     }
@@ -42,7 +42,7 @@ impl Unmarked {
         }
     }
 
-    pub(crate) fn covers(&self, key: &KeyBytes) -> bool {
+    pub(crate) fn contains(&self, key: &KeyBytes) -> bool {
         let mut state = self.state.lock();
         if state.keys.is_empty() && state.everything_until.is_none() {
             return false;
@@ -72,17 +72,17 @@ mod tests {
     #[test]
     fn keys_are_covered_until_their_end_and_all_keys_once_there_are_too_many() {
         let (clock, time) = Clock::manual();
-        let unmarked = Unmarked::new(clock.clone());
+        let bypass = SharedCacheBypass::new(clock.clone());
         let until = clock.now() + Duration::from_secs(1);
-        unmarked.add(KeyBytes::of(&1_i64), until);
-        assert!(unmarked.covers(&KeyBytes::of(&1_i64)));
-        assert!(!unmarked.covers(&KeyBytes::of(&2_i64)));
+        bypass.add(KeyBytes::of(&1_i64), until);
+        assert!(bypass.contains(&KeyBytes::of(&1_i64)));
+        assert!(!bypass.contains(&KeyBytes::of(&2_i64)));
         for id in 0..=LIMIT as i64 {
-            unmarked.add(KeyBytes::of(&id), until);
+            bypass.add(KeyBytes::of(&id), until);
         }
-        assert!(unmarked.covers(&KeyBytes::of(&-1_i64)));
+        assert!(bypass.contains(&KeyBytes::of(&-1_i64)));
         time.advance(Duration::from_secs(1));
-        assert!(!unmarked.covers(&KeyBytes::of(&1_i64)));
-        assert!(!unmarked.covers(&KeyBytes::of(&-1_i64)));
+        assert!(!bypass.contains(&KeyBytes::of(&1_i64)));
+        assert!(!bypass.contains(&KeyBytes::of(&-1_i64)));
     }
 }

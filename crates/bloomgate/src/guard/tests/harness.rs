@@ -7,10 +7,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use super::company::Company;
-use super::rows::{Row, Rows};
+use super::failpoints::{At, Failpoints};
+use super::fake_backplane::FakeBackplane;
+use super::fake_table::{FakeTable, Row};
 use super::source::TestSource;
-use super::stops::{At, Stops};
 use super::store::TestStore;
 use super::writer::Failure;
 use super::{quiet, until};
@@ -18,9 +18,9 @@ use crate::answer::{Answer, Tier, Verdict};
 use crate::clock::{Clock, ManualTime};
 use crate::error::{BoxError, Error, WriteError};
 use crate::gate::Gate;
-use crate::guard::{Builder, Guard};
+use crate::guard::{Guard, GuardBuilder};
 use crate::key::KeyBytes;
-use crate::ports::{Loader, Slot, SlotKey, Store as _, Token};
+use crate::ports::{LeaseId, Loader, Slot, SlotKey, Store as _};
 use crate::telemetry::Status;
 
 /// W of every guard here, and how long `run` may take of it.
@@ -39,11 +39,11 @@ pub(super) enum Mishap {
     Hang,
 }
 
-/// Reads the rows, with stops and mishaps.
+/// Reads the rows, with failpoints and mishaps.
 #[derive(Clone, Debug)]
 pub(super) struct TestLoader {
-    rows: Rows,
-    stops: Stops,
+    rows: FakeTable,
+    failpoints: Failpoints,
     mishaps: Arc<Mutex<HashMap<i64, Mishap>>>,
 }
 
@@ -51,7 +51,7 @@ impl Loader<i64, Row> for TestLoader {
     type Error = BoxError;
 
     async fn load(&self, id: &i64) -> Result<Option<Row>, BoxError> {
-        self.stops.pass(At::BeforeLoad).await;
+        self.failpoints.pass(At::BeforeLoad).await;
         let mishap = self.mishaps.lock().remove(id);
         match mishap {
             Some(Mishap::Error) => return Err("the database is down".into()),
@@ -60,16 +60,16 @@ impl Loader<i64, Row> for TestLoader {
             None => {}
         }
         let row = self.rows.get(*id);
-        self.stops.pass(At::AfterLoad).await;
+        self.failpoints.pass(At::AfterLoad).await;
         Ok(row)
     }
 }
 
-type Tune = Box<dyn FnOnce(Builder<i64, Row>) -> Builder<i64, Row>>;
+type Tune = Box<dyn FnOnce(GuardBuilder<i64, Row>) -> GuardBuilder<i64, Row>>;
 
-/// What a house is built of.
+/// What a harness is built of.
 pub(super) struct BloomParams {
-    rows: Rows,
+    rows: FakeTable,
     gate: Gate,
     shared: bool,
     ready: bool,
@@ -97,7 +97,7 @@ impl BloomParams {
 
     pub(super) fn tune(
         mut self,
-        tune: impl FnOnce(Builder<i64, Row>) -> Builder<i64, Row> + 'static,
+        tune: impl FnOnce(GuardBuilder<i64, Row>) -> GuardBuilder<i64, Row> + 'static,
     ) -> Self {
         self.tune = Box::new(tune);
         self
@@ -109,31 +109,35 @@ impl BloomParams {
         self
     }
 
-    pub(super) async fn build(self) -> House {
+    pub(super) async fn build(self) -> Harness {
         self.build_with(|_, _| {}).await.0
     }
 
     /// As `build`; `prepare` sets things up before the guard starts.
     pub(super) async fn build_with<T>(
         self,
-        prepare: impl FnOnce(&Stops, &TestSource) -> T,
-    ) -> (House, T) {
-        let stops = Stops::default();
-        let source = TestSource::new(self.rows.clone(), stops.clone());
-        let prepared = prepare(&stops, &source);
+        prepare: impl FnOnce(&Failpoints, &TestSource) -> T,
+    ) -> (Harness, T) {
+        let failpoints = Failpoints::default();
+        let source = TestSource::new(self.rows.clone(), failpoints.clone());
+        let prepared = prepare(&failpoints, &source);
         let (clock, time) = Clock::manual();
-        let store = self.shared.then(|| TestStore::new(clock.clone(), stops.clone()));
-        let company = Company::new(stops.clone());
-        let loader =
-            TestLoader { rows: self.rows.clone(), stops: stops.clone(), mishaps: Arc::default() };
-        let described = describe(&clock, &loader, &source, store.as_ref(), &company);
+        let store = self.shared.then(|| TestStore::new(clock.clone(), failpoints.clone()));
+        let fake_backplane = FakeBackplane::new(failpoints.clone());
+        let loader = TestLoader {
+            rows: self.rows.clone(),
+            failpoints: failpoints.clone(),
+            mishaps: Arc::default(),
+        };
+        let described = describe(&clock, &loader, &source, store.as_ref(), &fake_backplane);
         let guard = (self.tune)(described.gate(self.gate)).build().await.unwrap();
         if self.ready {
             until("the guard is ready", || guard.is_ready()).await;
         }
         let rows = self.rows;
-        let house = House { guard, rows, stops, source, store, company, clock, time, loader };
-        (house, prepared)
+        let harness =
+            Harness { guard, rows, failpoints, source, store, fake_backplane, clock, time, loader };
+        (harness, prepared)
     }
 }
 
@@ -142,13 +146,13 @@ fn describe(
     loader: &TestLoader,
     source: &TestSource,
     store: Option<&TestStore>,
-    company: &Company,
-) -> Builder<i64, Row> {
-    let described = Guard::builder("house")
+    fake_backplane: &FakeBackplane,
+) -> GuardBuilder<i64, Row> {
+    let described = Guard::builder("harness")
         .clock(clock.clone())
         .loader(loader.clone())
         .source(source.clone())
-        .backplane(company.clone())
+        .backplane(fake_backplane.clone())
         .write_window(WINDOW)
         .value_ttl(VALUE_TTL)
         .null_ttl(NULL_TTL)
@@ -160,23 +164,23 @@ fn describe(
 }
 
 /// See the module.
-pub(super) struct House {
+pub(super) struct Harness {
     pub(super) guard: Guard<i64, Row>,
-    pub(super) rows: Rows,
-    pub(super) stops: Stops,
+    pub(super) rows: FakeTable,
+    pub(super) failpoints: Failpoints,
     pub(super) source: TestSource,
     store: Option<TestStore>,
-    pub(super) company: Company,
+    pub(super) fake_backplane: FakeBackplane,
     pub(super) clock: Clock,
     pub(super) time: ManualTime,
     loader: TestLoader,
 }
 
-impl House {
+impl Harness {
     /// A table with these ids, a closed gate, no shared cache.
     pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> BloomParams {
         BloomParams {
-            rows: Rows::with(ids),
+            rows: FakeTable::with(ids),
             gate: Gate::bloom(),
             shared: false,
             ready: true,
@@ -186,16 +190,16 @@ impl House {
 
     /// The shared cache.
     pub(super) fn store(&self) -> &TestStore {
-        self.store.as_ref().expect("this house has no shared cache")
+        self.store.as_ref().expect("this harness has no shared cache")
     }
 
     /// Another guard over the same table and the same shared cache, as another process has, with
     /// an open gate.
-    pub(super) async fn neighbour(&self) -> Guard<i64, Row> {
-        let stops = Stops::default();
-        let loader = TestLoader { stops: stops.clone(), ..self.loader.clone() };
-        let company = Company::new(stops);
-        describe(&self.clock, &loader, &self.source, self.store.as_ref(), &company)
+    pub(super) async fn peer(&self) -> Guard<i64, Row> {
+        let failpoints = Failpoints::default();
+        let loader = TestLoader { failpoints: failpoints.clone(), ..self.loader.clone() };
+        let fake_backplane = FakeBackplane::new(failpoints);
+        describe(&self.clock, &loader, &self.source, self.store.as_ref(), &fake_backplane)
             .gate(Gate::open())
             .build()
             .await
@@ -269,7 +273,7 @@ impl House {
     }
 
     /// Takes a lease as another process does; true if it was to be had.
-    pub(super) async fn lease(&self, id: i64, lease: Token) -> Slot {
+    pub(super) async fn lease(&self, id: i64, lease: LeaseId) -> Slot {
         let slot = self.slot(id);
         self.store().memory().get_or_lease(&slot, lease, 10 * SECOND).await.unwrap()
     }

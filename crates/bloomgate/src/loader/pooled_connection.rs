@@ -16,12 +16,12 @@ use sqlx::{PgPool, Postgres};
 const RETURN_WITHIN: Duration = Duration::from_secs(1);
 
 /// A connection on loan. Dropping it closes it; see [`give_back`](Self::give_back).
-pub(super) struct Loan {
+pub(super) struct PooledConnection {
     connection: PoolConnection<Postgres>,
     sound: bool,
 }
 
-impl Loan {
+impl PooledConnection {
     pub(super) async fn of(pool: &PgPool) -> Result<Self, sqlx::Error> {
         Ok(Self { connection: pool.acquire().await?, sound: false })
     }
@@ -36,13 +36,13 @@ impl Loan {
     }
 }
 
-impl Drop for Loan {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         if self.sound
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let returning = self.connection.return_to_pool();
-            // One that is cut off is closed with it, and its place in the pool is free.
+            // One that is cut off is closed with it, and its permit in the pool is free.
             runtime.spawn(async move { tokio::time::timeout(RETURN_WITHIN, returning).await });
         } else {
             self.connection.close_on_drop();

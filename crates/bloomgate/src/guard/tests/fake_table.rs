@@ -24,9 +24,9 @@ struct State {
 
 /// The table.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rows(Arc<Mutex<State>>);
+pub(super) struct FakeTable(Arc<Mutex<State>>);
 
-impl Rows {
+impl FakeTable {
     pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> Self {
         let rows = Self::default();
         for id in ids {
@@ -98,7 +98,7 @@ impl Rows {
 /// Changes that are not visible yet. Dropped, it is rolled back.
 #[derive(Debug)]
 pub(super) struct Transaction {
-    rows: Rows,
+    rows: FakeTable,
     changes: Vec<(i64, bool)>,
 }
 

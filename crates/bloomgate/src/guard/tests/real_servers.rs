@@ -10,7 +10,7 @@ use testbed::{PostgresServer, RedisServer, TempFolder};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::stops::{At, Held, Stops};
+use super::failpoints::{At, Failpoints, Held};
 use super::store::TestStore;
 use super::within;
 use super::writer::Failure;
@@ -20,7 +20,7 @@ use crate::gate::Gate;
 use crate::guard::Guard;
 use crate::loader::postgres::PgLoader;
 use crate::loader::sqlite::SqliteLoader;
-use crate::ports::{Loader, Scan, ScanCompleted, ScanFrom, Settled, Source};
+use crate::ports::{Loader, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
 use crate::shared_cache::RedisStore;
 use crate::warm_up::{PgTable, SqliteTable};
 
@@ -28,7 +28,7 @@ use crate::warm_up::{PgTable, SqliteTable};
 type Row = (i64,);
 
 #[derive(Debug)]
-struct HeldLoader<L>(L, Stops);
+struct HeldLoader<L>(L, Failpoints);
 
 impl<L: Loader<i64, Row, Error = sqlx::Error>> Loader<i64, Row> for HeldLoader<L> {
     type Error = sqlx::Error;
@@ -42,15 +42,15 @@ impl<L: Loader<i64, Row, Error = sqlx::Error>> Loader<i64, Row> for HeldLoader<L
 }
 
 #[derive(Debug)]
-struct HeldSource<S>(S, Stops);
+struct HeldSource<S>(S, Failpoints);
 
 impl<S: Source> Source for HeldSource<S> {
     fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>> {
         self.0.count()
     }
 
-    fn settle(&self) -> BoxFuture<'_, Result<Settled, SourceError>> {
-        self.0.settle()
+    fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
+        self.0.quiesce()
     }
 
     fn scan<'a>(
@@ -67,17 +67,17 @@ impl<S: Source> Source for HeldSource<S> {
 }
 
 #[derive(Clone)]
-enum Rows {
+enum FakeTable {
     Sqlite(SqlitePool),
     Postgres(PgPool),
 }
 
-impl Rows {
+impl FakeTable {
     async fn run(&self, sql: &str) {
         let sql = sqlx::AssertSqlSafe(sql.to_owned());
         match self {
-            Rows::Sqlite(pool) => drop(sqlx::raw_sql(sql).execute(pool).await.unwrap()),
-            Rows::Postgres(pool) => drop(sqlx::raw_sql(sql).execute(pool).await.unwrap()),
+            FakeTable::Sqlite(pool) => drop(sqlx::raw_sql(sql).execute(pool).await.unwrap()),
+            FakeTable::Postgres(pool) => drop(sqlx::raw_sql(sql).execute(pool).await.unwrap()),
         }
     }
 
@@ -92,19 +92,19 @@ impl Rows {
 }
 
 /// A guard on real servers.
-struct Ground {
+struct StoreFixture {
     guard: Guard<i64, Row>,
-    rows: Rows,
-    stops: Stops,
+    rows: FakeTable,
+    failpoints: Failpoints,
     redis: Option<RedisServer>,
     _postgres: Option<PostgresServer>,
     _folder: TempFolder,
 }
 
-impl Ground {
+impl StoreFixture {
     async fn new(postgres: bool, redis: bool) -> Self {
         let folder = testbed::temp_folder();
-        let stops = Stops::default();
+        let failpoints = Failpoints::default();
         let postgres = postgres.then(PostgresServer::start);
         let redis = redis.then(RedisServer::start);
         let mut builder = Guard::builder("races").gate(Gate::bloom());
@@ -112,17 +112,18 @@ impl Ground {
             let store = Arc::new(RedisStore::open(&redis.url()).unwrap());
             // A busy machine must not look like an outage.
             let budget = Duration::from_secs(2);
-            builder = builder.store(TestStore::over(store, stops.clone())).store_budget(budget);
+            builder =
+                builder.store(TestStore::over(store, failpoints.clone())).store_timeout(budget);
         }
         let (rows, builder) = match &postgres {
             Some(server) => {
                 let pool = PgPool::connect(&server.url()).await.unwrap();
-                let rows = Rows::Postgres(pool.clone());
+                let rows = FakeTable::Postgres(pool.clone());
                 rows.run("CREATE TABLE items (id bigint PRIMARY KEY, version bigint)").await;
                 let loader = PgLoader::new(pool.clone(), "SELECT version FROM items WHERE id = $1");
                 let source = PgTable::<i64>::new(pool, "items", "id").unwrap();
-                let builder = builder.source(HeldSource(source, stops.clone()));
-                (rows, builder.loader(HeldLoader(loader, stops.clone())))
+                let builder = builder.source(HeldSource(source, failpoints.clone()));
+                (rows, builder.loader(HeldLoader(loader, failpoints.clone())))
             }
             None => {
                 let options = SqliteConnectOptions::new()
@@ -131,13 +132,13 @@ impl Ground {
                     .synchronous(sqlx::sqlite::SqliteSynchronous::Off)
                     .create_if_missing(true);
                 let pool = SqlitePoolOptions::new().connect_with(options).await.unwrap();
-                let rows = Rows::Sqlite(pool.clone());
+                let rows = FakeTable::Sqlite(pool.clone());
                 rows.run("CREATE TABLE items (id INTEGER PRIMARY KEY, version INTEGER)").await;
                 let sql = "SELECT version FROM items WHERE id = ?1";
                 let loader = SqliteLoader::new(pool.clone(), sql);
                 let source = SqliteTable::<i64>::new(pool, "items", "id").unwrap();
-                let builder = builder.source(HeldSource(source, stops.clone()));
-                (rows, builder.loader(HeldLoader(loader, stops.clone())))
+                let builder = builder.source(HeldSource(source, failpoints.clone()));
+                (rows, builder.loader(HeldLoader(loader, failpoints.clone())))
             }
         };
         let guard = builder.build().await.unwrap();
@@ -147,7 +148,7 @@ impl Ground {
             }
         };
         within(ready).await;
-        Self { guard, rows, stops, redis, _postgres: postgres, _folder: folder }
+        Self { guard, rows, failpoints, redis, _postgres: postgres, _folder: folder }
     }
 
     async fn version(&self, id: i64) -> Option<i64> {
@@ -177,11 +178,11 @@ struct Pen {
 
 impl Pen {
     /// Begin is over when this returns.
-    async fn begin(ground: &Ground, id: i64) -> Self {
+    async fn begin(fixture: &StoreFixture, id: i64) -> Self {
         let (commit, version) = oneshot::channel();
         let (news, mut committed) = mpsc::unbounded_channel();
         let (finish, finished) = oneshot::channel();
-        let (guard, rows) = (ground.guard.clone(), ground.rows.clone());
+        let (guard, rows) = (fixture.guard.clone(), fixture.rows.clone());
         let run = async move {
             let _ = news.send(());
             if let Ok(version) = version.await {
@@ -214,29 +215,29 @@ const GROUNDS: [(bool, bool); 4] = [(false, false), (false, true), (true, false)
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_36_a_write_that_commits_after_a_rebuilds_snapshot_is_not_refused() {
     for (postgres, redis) in GROUNDS {
-        let ground = Ground::new(postgres, redis).await;
+        let fixture = StoreFixture::new(postgres, redis).await;
         for id in 1..=3 {
-            ground.rows.put(id, 1).await;
+            fixture.rows.put(id, 1).await;
         }
-        assert_eq!(ground.guard.check(&70), Verdict::Absent);
-        let mut before = Pen::begin(&ground, 70).await;
-        let end = ground.stops.hold(At::BeforeEnd);
-        let guard = ground.guard.clone();
+        assert_eq!(fixture.guard.check(&70), Verdict::Absent);
+        let mut before = Pen::begin(&fixture, 70).await;
+        let end = fixture.failpoints.hold(At::BeforeEnd);
+        let guard = fixture.guard.clone();
         let rebuilding = tokio::spawn(async move { guard.rebuild().await });
         end.arrived().await;
-        let mut during = Pen::begin(&ground, 71).await;
+        let mut during = Pen::begin(&fixture, 71).await;
         before.commit(1).await;
         during.commit(1).await;
         before.finish(Ok(())).await;
         end.let_all_go();
         within(rebuilding).await.unwrap().unwrap();
         during.finish(Ok(())).await;
-        assert_eq!(ground.guard.status().gate.generation, 2);
+        assert_eq!(fixture.guard.status().gate.generation, 2);
         for id in [1, 2, 3, 70, 71] {
-            assert_eq!(ground.guard.check(&id), Verdict::Maybe, "{id}");
-            assert_eq!(ground.version(id).await, Some(1), "{id}");
+            assert_eq!(fixture.guard.check(&id), Verdict::Maybe, "{id}");
+            assert_eq!(fixture.version(id).await, Some(1), "{id}");
         }
-        assert_eq!(ground.guard.check(&72), Verdict::Absent);
+        assert_eq!(fixture.guard.check(&72), Verdict::Absent);
     }
 }
 
@@ -244,27 +245,27 @@ async fn case_36_a_write_that_commits_after_a_rebuilds_snapshot_is_not_refused()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_29_a_load_that_read_no_row_cannot_publish_its_null_after_the_insert() {
     for (postgres, redis) in GROUNDS {
-        let ground = Ground::new(postgres, redis).await;
-        let mut places = vec![At::BeforeLoad, At::AfterLoad];
+        let fixture = StoreFixture::new(postgres, redis).await;
+        let mut permits = vec![At::BeforeLoad, At::AfterLoad];
         if redis {
-            places.extend([At::BeforeRead, At::AfterRead, At::BeforeFill]);
+            permits.extend([At::BeforeRead, At::AfterRead, At::BeforeFill]);
         }
-        for (id, place) in (100..).zip(places) {
+        for (id, place) in (100..).zip(permits) {
             // The gate must pass the id before it exists.
-            Pen::begin(&ground, id).await.finish(Err(Failure::Settled)).await;
-            let held = ground.stops.hold_one(place);
-            let early = ground.reader(id);
+            Pen::begin(&fixture, id).await.finish(Err(Failure::Quiesced)).await;
+            let held = fixture.failpoints.hold_one(place);
+            let early = fixture.reader(id);
             held.arrived().await;
-            let mut write = Pen::begin(&ground, id).await;
+            let mut write = Pen::begin(&fixture, id).await;
             write.commit(1).await;
             write.finish(Ok(())).await;
             // Not even while the early one is still on its way.
-            assert_eq!(ground.version(id).await, Some(1), "{place:?}");
+            assert_eq!(fixture.version(id).await, Some(1), "{place:?}");
             held.let_all_go();
             let early = within(early).await.unwrap();
             assert!(early.is_none() || early == Some(1), "{place:?}: {early:?}");
             for _ in 0..3 {
-                assert_eq!(ground.version(id).await, Some(1), "{place:?}");
+                assert_eq!(fixture.version(id).await, Some(1), "{place:?}");
             }
         }
     }
@@ -297,7 +298,7 @@ fn orders(first: usize, second: usize) -> Vec<Vec<usize>> {
 /// One life of a key: two writers in this order, a slow reader that has read before step `slow` and
 /// goes on before step `goes_on`, an eviction before step `evicted`.
 async fn life(
-    ground: &Ground,
+    fixture: &StoreFixture,
     id: i64,
     writers: [&[Step]; 2],
     order: &[usize],
@@ -306,9 +307,9 @@ async fn life(
     evicted: usize,
 ) {
     let told = format!("{writers:?} {order:?} slow {slow}..{goes_on} evicted {evicted}");
-    ground.rows.put(id, 1).await;
+    fixture.rows.put(id, 1).await;
     // The gate must pass the id.
-    Pen::begin(ground, id).await.finish(Err(Failure::Settled)).await;
+    Pen::begin(fixture, id).await.finish(Err(Failure::Quiesced)).await;
     let mut latest = 1;
     let mut pens: [Option<Pen>; 2] = [None, None];
     let mut next = [0, 0];
@@ -317,14 +318,14 @@ async fn life(
     let mut moved = true;
     for (at, &writer) in order.iter().enumerate() {
         if at == evicted {
-            ground.evict();
+            fixture.evict();
         }
         if at == slow {
-            ground.evict();
-            let held = ground.stops.hold_one(At::AfterLoad);
+            fixture.evict();
+            let held = fixture.failpoints.hold_one(At::AfterLoad);
             // From a key of which nothing is cached here, so that it must load.
-            Pen::begin(ground, id).await.finish(Err(Failure::Settled)).await;
-            let reading = ground.reader(id);
+            Pen::begin(fixture, id).await.finish(Err(Failure::Quiesced)).await;
+            let reading = fixture.reader(id);
             held.arrived().await;
             reader = Some((reading, held));
             moved = false;
@@ -336,12 +337,12 @@ async fn life(
             within(reading).await.unwrap();
         }
         if moved || reader.is_none() {
-            assert_eq!(ground.version(id).await, Some(latest), "before step {at} of {told}");
+            assert_eq!(fixture.version(id).await, Some(latest), "before step {at} of {told}");
         }
         let step = writers[writer][next[writer]];
         next[writer] += 1;
         match step {
-            Step::Begin => pens[writer] = Some(Pen::begin(ground, id).await),
+            Step::Begin => pens[writer] = Some(Pen::begin(fixture, id).await),
             Step::Commit => {
                 latest += 1;
                 pens[writer].as_mut().unwrap().commit(latest).await;
@@ -356,7 +357,7 @@ async fn life(
         within(reading).await.unwrap();
     }
     for _ in 0..2 {
-        assert_eq!(ground.version(id).await, Some(latest), "in the end of {told}");
+        assert_eq!(fixture.version(id).await, Some(latest), "in the end of {told}");
     }
 }
 
@@ -368,7 +369,7 @@ async fn case_29_two_writers_of_one_key_leave_nothing_stale_in_any_order() {
     const NEVER: &[Step] = &[Begin, Crash];
     let mut lives = 0;
     for postgres in [false, true] {
-        let ground = Ground::new(postgres, true).await;
+        let fixture = StoreFixture::new(postgres, true).await;
         let mut id = 1_000;
         for writers in [[ENDS, ENDS], [ENDS, LOST], [ENDS, NEVER]] {
             for order in orders(writers[0].len(), writers[1].len()) {
@@ -377,7 +378,7 @@ async fn case_29_two_writers_of_one_key_leave_nothing_stale_in_any_order() {
                         id += 1;
                         lives += 1;
                         let evicted = (slow + goes_on) % (order.len() + 1);
-                        life(&ground, id, writers, &order, slow, goes_on, evicted).await;
+                        life(&fixture, id, writers, &order, slow, goes_on, evicted).await;
                     }
                 }
             }

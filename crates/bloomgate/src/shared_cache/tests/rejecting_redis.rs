@@ -6,10 +6,10 @@ use bytes::Bytes;
 use testbed::RedisServer;
 
 use super::super::RedisStore;
-use super::ground::{CEILING, LONG, fresh_prefix};
-use crate::error::StoreFault;
+use super::store_fixture::{CEILING, LONG, fresh_prefix};
+use crate::error::StoreErrorKind;
 use crate::key::KeyBytes;
-use crate::ports::{Entry, Filled, Slot, SlotKey, Store as _, Token};
+use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, Store as _, WriteId};
 
 struct Filled3 {
     value: SlotKey,
@@ -23,27 +23,27 @@ async fn filled(store: &RedisStore) -> Filled3 {
     let slot = |id: i64| SlotKey::new(prefix.clone(), KeyBytes::of(&id));
     let entries = [Entry::Value(Bytes::from_static(b"v")), Entry::Null];
     for (id, entry) in entries.into_iter().enumerate() {
-        let (slot, lease) = (slot(id as i64), Token::fresh());
+        let (slot, lease) = (slot(id as i64), LeaseId::fresh());
         let leased = store.get_or_lease(&slot, lease, LONG).await.unwrap();
-        assert_eq!(leased, Slot::Leased);
+        assert_eq!(leased, Slot::LeaseGranted);
         let filled = store.fill(&slot, lease, entry, 7, LONG).await.unwrap();
         assert_eq!(filled, Filled::Stored);
     }
     Filled3 { value: slot(0), null: slot(1), empty: slot(2) }
 }
 
-/// Rule B15, and B10's "if the mark is refused".
+/// Rule B15, and B10's "if the intent is refused".
 async fn reads_go_on_and_marks_are_refused(store: &RedisStore, slots: &Filled3) {
-    let ask = async |slot| store.get_or_lease(slot, Token::fresh(), LONG).await.unwrap();
+    let ask = async |slot| store.get_or_lease(slot, LeaseId::fresh(), LONG).await.unwrap();
     let value = Slot::Value { payload: Bytes::from_static(b"v"), until: 7 };
     assert_eq!(ask(&slots.value).await, value);
     assert_eq!(store.get(&slots.value).await.unwrap(), value);
     assert_eq!(ask(&slots.null).await, Slot::Null { until: 7 });
-    assert_eq!(ask(&slots.empty).await, Slot::Vacant);
-    assert_eq!(ask(&slots.empty).await, Slot::Vacant, "nothing was leased");
+    assert_eq!(ask(&slots.empty).await, Slot::Empty);
+    assert_eq!(ask(&slots.empty).await, Slot::Empty, "nothing was leased");
     for slot in [&slots.value, &slots.empty] {
-        let refused = store.mark(slot, Token::fresh(), LONG).await.unwrap_err();
-        assert_eq!(refused.fault(), StoreFault::Refused, "{refused}");
+        let refused = store.put_intent(slot, WriteId::fresh(), LONG).await.unwrap_err();
+        assert_eq!(refused.kind(), StoreErrorKind::Rejected, "{refused}");
     }
     assert_eq!(store.get(&slots.value).await.unwrap(), value);
 }
@@ -53,17 +53,17 @@ async fn a_full_server_is_read_without_leasing_and_refuses_marks() {
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
     let slots = filled(&store).await;
-    let (held, lease) = (SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64)), Token::fresh());
+    let (held, lease) = (SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64)), LeaseId::fresh());
     let leased = store.get_or_lease(&held, lease, LONG).await.unwrap();
-    assert_eq!(leased, Slot::Leased);
+    assert_eq!(leased, Slot::LeaseGranted);
     server.command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     reads_go_on_and_marks_are_refused(&store, &slots).await;
     let fill = store.fill(&held, lease, Entry::Null, 7, LONG).await;
-    assert_eq!(fill.unwrap_err().fault(), StoreFault::Refused);
+    assert_eq!(fill.unwrap_err().kind(), StoreErrorKind::Rejected);
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
-    store.mark(&slots.value, Token::fresh(), LONG).await.unwrap();
-    assert_eq!(store.get(&slots.value).await.unwrap(), Slot::Writing);
+    store.put_intent(&slots.value, WriteId::fresh(), LONG).await.unwrap();
+    assert_eq!(store.get(&slots.value).await.unwrap(), Slot::WriteIntent);
 }
 
 /// An End must get through although the server is full: what stands there is outdated.
@@ -73,18 +73,18 @@ async fn a_full_server_still_takes_an_end_and_a_release() {
     let store = RedisStore::open(&server.url()).unwrap();
     let prefix = fresh_prefix();
     let slot = |id: i64| SlotKey::new(prefix.clone(), KeyBytes::of(&id));
-    let (write, lease) = (Token::fresh(), Token::fresh());
-    store.mark(&slot(1), write, LONG).await.unwrap();
+    let (write, lease) = (WriteId::fresh(), LeaseId::fresh());
+    store.put_intent(&slot(1), write, LONG).await.unwrap();
     let leased = store.get_or_lease(&slot(2), lease, LONG).await.unwrap();
-    assert_eq!(leased, Slot::Leased);
+    assert_eq!(leased, Slot::LeaseGranted);
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
-    let ended = store.unmark(&slot(1), write).await;
+    let ended = store.clear_intent(&slot(1), write).await;
     let released = store.release(&slot(2), lease).await;
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     let ended = (ended.map_err(|e| e.to_string()), store.get(&slot(1)).await.unwrap());
-    assert_eq!(ended, (Ok(()), Slot::Vacant));
+    assert_eq!(ended, (Ok(()), Slot::Empty));
     let released = (released.map_err(|e| e.to_string()), store.get(&slot(2)).await.unwrap());
-    assert_eq!(released, (Ok(()), Slot::Vacant));
+    assert_eq!(released, (Ok(()), Slot::Empty));
 }
 
 #[tokio::test]
@@ -102,9 +102,9 @@ async fn a_read_only_replica_is_read_without_leasing_and_a_promoted_one_heals() 
     }
     reads_go_on_and_marks_are_refused(&store, &slots).await;
     replica.command(&["REPLICAOF", "NO", "ONE"]);
-    store.mark(&slots.value, Token::fresh(), LONG).await.unwrap();
-    let leased = store.get_or_lease(&slots.empty, Token::fresh(), LONG).await;
-    assert_eq!(leased.unwrap(), Slot::Leased);
+    store.put_intent(&slots.value, WriteId::fresh(), LONG).await.unwrap();
+    let leased = store.get_or_lease(&slots.empty, LeaseId::fresh(), LONG).await;
+    assert_eq!(leased.unwrap(), Slot::LeaseGranted);
 }
 
 /// A demoted primary is left for the one that took its place, but not by a flood of connections
@@ -124,7 +124,7 @@ async fn a_replica_is_not_flooded_with_connections() {
     };
     let before = connections();
     for _ in 0..200 {
-        let found = store.get_or_lease(&slots.null, Token::fresh(), LONG).await;
+        let found = store.get_or_lease(&slots.null, LeaseId::fresh(), LONG).await;
         assert_eq!(found.unwrap(), Slot::Null { until: 7 });
     }
     let opened = connections() - before;

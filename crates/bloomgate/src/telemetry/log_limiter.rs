@@ -11,7 +11,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 
 /// Says that something failed once in a while, with how often it failed meanwhile.
 #[derive(Debug)]
-pub(crate) struct Seldom {
+pub(crate) struct LogLimiter {
     state: Mutex<State>,
     clock: Clock,
 }
@@ -22,7 +22,7 @@ struct State {
     unsaid: u64,
 }
 
-impl Seldom {
+impl LogLimiter {
     pub(crate) fn new(clock: Clock) -> Self {
         Self { state: Mutex::default(), clock }
     }
@@ -48,13 +48,13 @@ mod tests {
     #[test]
     fn a_flood_is_summed_up() {
         let (clock, time) = Clock::manual();
-        let seldom = Seldom::new(clock);
+        let limiter = LogLimiter::new(clock);
         let mut said = Vec::new();
         for _ in 0..1_000 {
-            seldom.say(|events| said.push(events));
+            limiter.say(|events| said.push(events));
         }
         time.advance(SILENCE);
-        seldom.say(|events| said.push(events));
+        limiter.say(|events| said.push(events));
         assert_eq!(said, [1, 1_000]);
     }
 }

@@ -1,0 +1,49 @@
+//! Random ids of leases, writes and instances.
+
+use std::fmt;
+
+macro_rules! random_ids {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct $name([u8; 16]);
+
+        impl $name {
+            /// Draws a fresh id.
+            #[must_use]
+            pub fn fresh() -> Self {
+                Self(rand::random())
+            }
+
+            /// 32 lower-case hexadecimal digits.
+            #[must_use]
+            pub fn to_hex(self) -> String {
+                to_hex(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), self.to_hex())
+            }
+        }
+    )+};
+}
+
+random_ids! {
+    /// Names one attempt to lease a slot; random, fresh for each.
+    LeaseId,
+    /// Names one write; random, fresh for each.
+    WriteId,
+    /// Names one process in its namespace; random, fresh at each start.
+    InstanceId,
+}
+
+fn to_hex(bytes: &[u8; 16]) -> String {
+    use fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(32), |mut text, byte| {
+        // Writing to a String can't fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,13 @@
+//! The traits that cross modules: what the guard needs of the world outside.
+
+mod backplane;
+mod ids;
+mod loader;
+mod source;
+mod store;
+
+pub use backplane::{Backplane, LinkState};
+pub use ids::{InstanceId, LeaseId, WriteId};
+pub use loader::Loader;
+pub use source::{Cursor, Quiesced, Scan, ScanCompleted, ScanFrom, Source};
+pub use store::{Entry, Filled, Peer, Slot, SlotKey, Store};
