@@ -88,12 +88,22 @@ impl Service {
 
     pub(crate) fn post(&self, name: &str) -> net::Reply {
         let json = [("content-type", "application/json")];
-        net::request("POST", &format!("{}/products", self.url), &json, draft(name).as_bytes())
+        net::request(
+            "POST",
+            &format!("{}/products", self.url),
+            &json,
+            product_json(name).as_bytes(),
+        )
     }
 
     pub(crate) fn put(&self, id: i64, name: &str) -> net::Reply {
         let json = [("content-type", "application/json")];
-        net::request("PUT", &format!("{}/products/{id}", self.url), &json, draft(name).as_bytes())
+        net::request(
+            "PUT",
+            &format!("{}/products/{id}", self.url),
+            &json,
+            product_json(name).as_bytes(),
+        )
     }
 
     pub(crate) fn delete(&self, id: i64) -> net::Reply {
@@ -144,6 +154,6 @@ impl Service {
 }
 
 /// A product's JSON, to be posted or put.
-pub(crate) fn draft(name: &str) -> String {
+pub(crate) fn product_json(name: &str) -> String {
     serde_json::json!({"name": name, "price_cents": 100, "description": "d"}).to_string()
 }

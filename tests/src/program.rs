@@ -247,7 +247,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(10);
 
     #[test]
-    fn lines_are_found_when_they_come() {
+    fn output_lines_are_found_when_they_are_printed() {
         let program = Program::start(
             "sh",
             &["-c", "echo one; echo oops >&2; sleep 0.2; echo \"two $WORD\"; printf three"],
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_program_stands_still_with_its_children() {
+    fn a_frozen_program_and_its_children_do_not_run() {
         let script = "(while :; do echo tick; sleep 0.01; done) & echo child $!; wait";
         let program = Program::start("sh", &["-c", script], &[]);
         program.wait_for_line("tick", LONG).unwrap();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_are_measured() {
+    fn cpu_time_and_memory_are_measured() {
         let program = Program::start("sh", &["-c", "while :; do :; done"], &[]);
         assert!(process::until(LONG, || program.cpu_time().0 + program.cpu_time().1 >= 0.1));
         assert!(program.rss_bytes() > 100_000);

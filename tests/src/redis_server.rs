@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_in_parallel_threads_dont_collide() {
+    fn servers_started_by_parallel_threads_do_not_collide() {
         let servers: Vec<RedisServer> = thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(RedisServer::start)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_server_answers_after_it_thaws() {
+    fn a_frozen_redis_answers_after_it_is_thawed() {
         let redis = RedisServer::start();
         redis.freeze();
         let error = redis.try_command(&["PING"], SHORT).unwrap_err();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_server_comes_back_empty_on_its_port() {
+    fn a_killed_redis_restarts_empty_on_its_port() {
         let redis = RedisServer::start();
         let (port, pid) = (redis.port(), redis.pid());
         redis.command(&["SET", "key", "value"]);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_server_is_restarted_too() {
+    fn a_frozen_redis_can_be_restarted() {
         let redis = RedisServer::start();
         redis.freeze();
         redis.restart();
@@ -273,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_port_is_noticed() {
+    fn a_port_in_use_is_detected() {
         let redis = RedisServer::start();
         let folder = Folder::new("redis");
         assert!(launch(&folder, redis.port(), &[]).is_none());
     }
 
     #[test]
-    fn arguments_reach_the_server() {
+    fn redis_arguments_reach_the_server() {
         let redis = RedisServer::with_args(&["--maxmemory", "3mb"]);
         assert_eq!(redis.command(&["CONFIG", "GET", "maxmemory"]), "maxmemory\n3145728");
         assert!(redis.unix_url().len() < 100);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read() {
+    fn redis_versions_are_parsed() {
         assert_eq!(version("Redis server v=7.0.15 sha=00000000:0"), Some((7, 0)));
         assert_eq!(version("Redis server v=6.2.1 sha=0"), Some((6, 2)));
         assert_eq!(version("something else"), None);

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_reply_is_read() {
+    fn every_kind_of_redis_reply_is_parsed() {
         let bytes = b"*6\r\n+OK\r\n-ERR no\r\n:-7\r\n$4\r\na\r\nb\r\n$-1\r\n*1\r\n$0\r\n\r\n";
         let reply = read(&mut &bytes[..]).unwrap();
         let Reply::List(items) = &reply else { panic!("not a list: {reply:?}") };

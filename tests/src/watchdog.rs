@@ -123,7 +123,7 @@ mod tests {
 
     /// Not a test: the next one runs it in a process of its own.
     #[test]
-    #[ignore = "a helper of the_servers_of_a_killed_test_process_end_too"]
+    #[ignore = "a helper of servers_of_a_killed_test_process_are_ended"]
     fn owner() {
         if std::env::var_os(OWNER).is_none() {
             return;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_of_a_killed_test_process_end_too() {
+    fn servers_of_a_killed_test_process_are_ended() {
         let test = std::env::current_exe().unwrap();
         let args = ["--ignored", "--exact", "--nocapture", "watchdog::tests::owner"];
         let owner = Program::start(test, &args, &[(OWNER, "1")]);

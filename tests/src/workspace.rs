@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folders_of_a_build_are_read() {
+    fn target_folders_are_derived_from_the_test_path() {
         let folder = crate::temp_folder();
         let target = folder.path();
         fs::write(target.join("CACHEDIR.TAG"), "").unwrap();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_the_system_are_found() {
+    fn programs_in_path_are_found() {
         assert!(in_path("sh").is_some());
         assert_eq!(in_path("no-such-program"), None);
     }

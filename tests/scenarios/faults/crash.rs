@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use testbed::{PostgresServer, net};
 
-use crate::ledger::name_in;
-use crate::service::{Service, Setup, draft};
-use crate::session::Session;
+use crate::database_lock::DatabaseSession;
+use crate::outcome_log::name_in;
+use crate::service::{Service, Setup, product_json};
 use crate::traffic::{EXACT, absent_id};
 
 /// Makes every COMMIT wait for a standby that doesn't exist, or no longer. A transaction that waits
@@ -37,7 +37,7 @@ pub(crate) fn write_until_held(
     name: &str,
 ) -> thread::JoinHandle<std::io::Result<net::Reply>> {
     loop {
-        let (url, body) = (format!("{}{path}", service.url), draft(name));
+        let (url, body) = (format!("{}{path}", service.url), product_json(name));
         let json = [("content-type", "application/json")];
         let write = thread::spawn(move || net::try_request(method, &url, &json, body.as_bytes()));
         while !write.is_finished() {
@@ -129,7 +129,7 @@ fn killed_at_random(database: &str) {
         products: 1_000,
         ..Setup::default()
     });
-    let mut session = Session::open(database);
+    let mut session = DatabaseSession::open(database);
     let created = Mutex::new(Vec::new());
     let names = AtomicU64::new(0);
     for round in 0..4_u64 {
@@ -142,7 +142,8 @@ fn killed_at_random(database: &str) {
                         let name = format!("posted {}", names.fetch_add(1, Ordering::Relaxed));
                         let json = [("content-type", "application/json")];
                         posted.fetch_add(1, Ordering::Relaxed);
-                        let reply = net::try_request("POST", &url, &json, draft(&name).as_bytes());
+                        let reply =
+                            net::try_request("POST", &url, &json, product_json(&name).as_bytes());
                         let Ok(reply) = reply else { return };
                         if reply.status == 201 {
                             let product: Value = serde_json::from_slice(&reply.body).unwrap();

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use testbed::PostgresServer;
 
-use crate::ledger::assert_try_again;
+use crate::database_lock::DatabaseSession;
+use crate::outcome_log::assert_try_again;
 use crate::postgres_outage::terminate_connections;
 use crate::service::{Service, Setup};
-use crate::session::Session;
-use crate::traffic::{EXACT, Lane, Traffic, absent_id, all_at_once};
+use crate::traffic::{EXACT, Traffic, Workload, absent_id, all_at_once};
 
 #[test]
-fn case_27_postgres_down_at_the_start() {
+fn case_27_a_service_started_without_postgres_answers_503_until_it_is_up() {
     let postgres = PostgresServer::start();
     postgres.stop();
     let service = Service::start(&Setup {
@@ -44,7 +44,7 @@ fn case_27_postgres_down_at_the_start() {
     let loads = service.count("/counts/loader/loads");
     assert_eq!(service.product(absent_id()), 404);
     assert_eq!(service.count("/counts/loader/loads"), loads);
-    let rows = Session::open(&postgres.url()).products_from(5_001);
+    let rows = DatabaseSession::open(&postgres.url()).products_from(5_001);
     assert_eq!(rows, [(id, "first".to_owned())]);
 }
 
@@ -68,8 +68,8 @@ fn case_35_an_interrupted_warm_up_never_closes_the_gate() {
     first.program.kill9();
 
     let service = Service::start(&setup);
-    let scattered = || Lane::Uncached(ROWS - 20_000..=ROWS);
-    let traffic = Traffic::start(&service, vec![scattered(), Lane::Uncached(1..=20_000)]);
+    let scattered = || Workload::Uncached(ROWS - 20_000..=ROWS);
+    let traffic = Traffic::start(&service, vec![scattered(), Workload::Uncached(1..=20_000)]);
     traffic.may_fail(true, true);
     let mut interrupted = 0;
     let mut read_before = 0;
@@ -95,9 +95,9 @@ fn case_35_an_interrupted_warm_up_never_closes_the_gate() {
     assert!(items >= ROWS as u64, "{items}");
     // It went on where it had been interrupted.
     assert!(items < ROWS as u64 * 3 / 2, "{items}");
-    traffic.flow(3);
+    traffic.wait_for_answers(3);
     traffic.may_fail(false, false);
-    traffic.flow(100);
+    traffic.wait_for_answers(100);
     traffic.stop(&service);
     for id in (1..=ROWS).step_by(211) {
         assert_eq!(service.product(id), 200, "{id}");

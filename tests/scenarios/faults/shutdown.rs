@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use testbed::net::Conn;
 use testbed::{PostgresServer, Signal};
 
-use crate::departed_client::{send_write, until_blocked};
+use crate::client_disconnect::{send_write, until_blocked};
+use crate::database_lock::{DatabaseSession, lock_products};
 use crate::service::{CEILING, Service, Setup};
-use crate::session::{Session, lock_products};
 use crate::traffic::{EXACT, HANG};
 
 #[test]
-fn sigterm_ends_what_is_under_way_and_nothing_else() {
+fn sigterm_answers_requests_in_flight_before_the_service_exits() {
     let postgres = PostgresServer::shared();
     let database = postgres.create_database();
     let service = Service::start_ready(&Setup {
@@ -50,14 +50,14 @@ fn sigterm_ends_what_is_under_way_and_nothing_else() {
     assert_eq!(read.read_reply(false).unwrap().status, 200);
     let status = service.program.wait(CEILING).expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", service.program.stderr());
-    let rows = Session::open(&database).products_from(1_001);
+    let rows = DatabaseSession::open(&database).products_from(1_001);
     let mut names: Vec<&str> = rows.iter().map(|(_, name)| name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["answered", "left"]);
 }
 
 #[test]
-fn idle_clients_dont_delay_the_end() {
+fn idle_connections_do_not_delay_shutdown() {
     let service =
         Service::start_ready(&Setup { products: 1_000, flags: &EXACT, ..Setup::default() });
     let mut idle: Vec<Conn> = (0..20).map(|_| Conn::open(&service.url)).collect();

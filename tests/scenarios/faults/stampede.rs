@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use testbed::{PostgresServer, RedisServer};
 
-use crate::departed_client::until_blocked;
+use crate::client_disconnect::until_blocked;
+use crate::database_lock::lock_products;
 use crate::service::{Service, Setup};
-use crate::session::lock_products;
 use crate::traffic::{EXACT, all_at_once};
 
 /// All connections of the service's pools.
 const MAX_CONNECTIONS: u64 = 36 + 8 + 2;
 
 #[test]
-fn case_21_a_stampede_costs_one_load_an_id_and_no_more_connections_than_the_pool_has() {
+fn case_21_a_stampede_costs_one_load_per_id_and_no_more_connections_than_the_pool_has() {
     const IDS: i64 = 20;
     let redis = RedisServer::start();
     let postgres = PostgresServer::shared();
@@ -75,5 +75,5 @@ fn case_21_a_stampede_costs_one_load_an_id_and_no_more_connections_than_the_pool
     }
     assert_eq!(counts(&["absent"]), 0);
     redis.restart();
-    service.until("writing again", || service.put(1, "mended").status == 200);
+    service.until("writing again", || service.put(1, "repaired").status == 200);
 }

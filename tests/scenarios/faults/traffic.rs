@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testbed::net::{Conn, Reply};
 
-use crate::ledger::{Ledger, name_in, says_not_written};
-use crate::service::{CEILING, Service, draft};
+use crate::outcome_log::{OutcomeLog, is_unwritten, name_in};
+use crate::service::{CEILING, Service, product_json};
 
 /// What takes longer than this hangs.
 pub(crate) const HANG: Duration = Duration::from_secs(8);
@@ -26,7 +26,7 @@ const IN_A_ROW: u32 = 4;
 pub(crate) const ABSENT: i64 = 1_000_000_000_000;
 
 /// What one thread asks for.
-pub(crate) enum Lane {
+pub(crate) enum Workload {
     /// The same few products all over again: 200.
     Cached(std::ops::RangeInclusive<i64>),
     /// One product after the other: 200, or 503 while reads may fail.
@@ -52,33 +52,33 @@ struct Phase {
 /// Threads that keep asking.
 pub(crate) struct Traffic {
     phase: Arc<Phase>,
-    threads: Vec<(JoinHandle<Ledger>, Arc<AtomicU64>)>,
+    threads: Vec<(JoinHandle<OutcomeLog>, Arc<AtomicU64>)>,
 }
 
 impl Traffic {
-    pub(crate) fn start(service: &Service, lanes: Vec<Lane>) -> Self {
+    pub(crate) fn start(service: &Service, workloads: Vec<Workload>) -> Self {
         let phase = Arc::new(Phase::default());
-        let start = |lane| {
+        let start = |workload| {
             let progress = Arc::new(AtomicU64::new(0));
             let mut worker = Worker {
                 url: service.url.clone(),
                 phase: Arc::clone(&phase),
                 progress: Arc::clone(&progress),
                 conn: None,
-                ledger: Ledger::default(),
+                outcomes: OutcomeLog::default(),
             };
             let thread = thread::spawn(move || {
-                worker.run(lane);
-                worker.ledger
+                worker.run(workload);
+                worker.outcomes
             });
             (thread, progress)
         };
-        let threads = lanes.into_iter().map(start).collect();
+        let threads = workloads.into_iter().map(start).collect();
         Self { phase, threads }
     }
 
     /// Returns once each thread has had so many more answers.
-    pub(crate) fn flow(&self, answers: u64) {
+    pub(crate) fn wait_for_answers(&self, answers: u64) {
         let counts = || self.threads.iter().map(|(_, count)| count.load(Ordering::Relaxed));
         let goals: Vec<u64> = counts().map(|count| count + answers).collect();
         let started = Instant::now();
@@ -97,9 +97,9 @@ impl Traffic {
     }
 
     /// Ends it, and fails if anything was wrong.
-    pub(crate) fn stop(self, service: &Service) -> Ledger {
+    pub(crate) fn stop(self, service: &Service) -> OutcomeLog {
         self.phase.stop.store(true, Ordering::SeqCst);
-        let mut all = Ledger::default();
+        let mut all = OutcomeLog::default();
         for (thread, _) in self.threads {
             let one = thread.join().unwrap();
             for (key, count) in one.answers {
@@ -107,7 +107,7 @@ impl Traffic {
             }
             all.created.extend(one.created);
             all.not_written.extend(one.not_written);
-            all.unclear.extend(one.unclear);
+            all.unknown.extend(one.unknown);
             all.wrong.extend(one.wrong);
         }
         let shown = all.wrong.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
@@ -122,15 +122,15 @@ impl Traffic {
     }
 }
 
-/// The usual lanes over a table of so many products.
-pub(crate) fn lanes(products: i64) -> Vec<Lane> {
+/// The usual workloads over a table of so many products.
+pub(crate) fn workloads(products: i64) -> Vec<Workload> {
     let half = products / 2;
     vec![
-        Lane::Cached(1..=50),
-        Lane::Uncached(101..=half),
-        Lane::Uncached(half + 1..=products),
-        Lane::Absent,
-        Lane::Writes,
+        Workload::Cached(1..=50),
+        Workload::Uncached(101..=half),
+        Workload::Uncached(half + 1..=products),
+        Workload::Absent,
+        Workload::Writes,
     ]
 }
 
@@ -139,26 +139,26 @@ struct Worker {
     phase: Arc<Phase>,
     progress: Arc<AtomicU64>,
     conn: Option<Conn>,
-    ledger: Ledger,
+    outcomes: OutcomeLog,
 }
 
 impl Worker {
-    fn run(&mut self, lane: Lane) {
+    fn run(&mut self, workload: Workload) {
         let asks = |ids: std::ops::RangeInclusive<i64>| ids.collect::<Vec<_>>().into_iter().cycle();
-        match lane {
-            Lane::Cached(ids) => self.each("cached", 200, false, asks(ids)),
-            Lane::Uncached(ids) => self.each("uncached", 200, true, asks(ids)),
-            Lane::Absent => self.each("absent", 404, false, std::iter::repeat_with(absent_id)),
-            Lane::AbsentUnguarded => {
+        match workload {
+            Workload::Cached(ids) => self.each("cached", 200, false, asks(ids)),
+            Workload::Uncached(ids) => self.each("uncached", 200, true, asks(ids)),
+            Workload::Absent => self.each("absent", 404, false, std::iter::repeat_with(absent_id)),
+            Workload::AbsentUnguarded => {
                 self.each("unguarded", 404, true, std::iter::repeat_with(absent_id));
             }
-            Lane::Writes => self.write(),
+            Workload::Writes => self.write(),
         }
     }
 
     fn each(
         &mut self,
-        lane: &'static str,
+        workload: &'static str,
         right: u16,
         fails: bool,
         ids: impl Iterator<Item = i64>,
@@ -167,17 +167,17 @@ impl Worker {
             if self.phase.stop.load(Ordering::SeqCst) {
                 return;
             }
-            self.read(lane, id, right, fails);
+            self.read(workload, id, right, fails);
             self.progress.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn read(&mut self, lane: &'static str, id: i64, right: u16, fails: bool) -> Option<Reply> {
+    fn read(&mut self, workload: &'static str, id: i64, right: u16, fails: bool) -> Option<Reply> {
         let may_fail = |phase: &Phase| fails && phase.reads_may_fail.load(Ordering::SeqCst);
         let before = may_fail(&self.phase);
-        let reply = self.ask(lane, "GET", &format!("/products/{id}"), b"")?;
+        let reply = self.ask(workload, "GET", &format!("/products/{id}"), b"")?;
         let after = may_fail(&self.phase);
-        self.judge(lane, id, &reply, right, before || after);
+        self.judge(workload, id, &reply, right, before || after);
         Some(reply)
     }
 
@@ -188,11 +188,12 @@ impl Worker {
             let name = format!("written {}", NAMES.fetch_add(1, Ordering::Relaxed));
             let may_fail = |phase: &Phase| phase.writes_may_fail.load(Ordering::SeqCst);
             let before = may_fail(&self.phase);
-            if let Some(reply) = self.ask("post", "POST", "/products", draft(&name).as_bytes()) {
+            if let Some(reply) =
+                self.ask("post", "POST", "/products", product_json(&name).as_bytes())
+            {
                 let lenient = before || may_fail(&self.phase);
                 refused = if reply.status == 503 && !lenient { refused + 1 } else { 0 };
-                let by_chance =
-                    refused < IN_A_ROW && reply.status == 503 && says_not_written(&reply);
+                let by_chance = refused < IN_A_ROW && reply.status == 503 && is_unwritten(&reply);
                 self.judge("post", 0, &reply, 201, lenient || by_chance);
                 if reply.status == 201 {
                     let product: Value = serde_json::from_slice(&reply.body).unwrap();
@@ -201,14 +202,14 @@ impl Worker {
                     if let Some(read) = read.filter(|read| read.status == 200)
                         && name_in(&read) != name
                     {
-                        self.ledger.wrong.push(format!("{id} is not {name}: {}", read.text()));
+                        self.outcomes.wrong.push(format!("{id} is not {name}: {}", read.text()));
                     }
-                    self.ledger.created.push((id, name));
+                    self.outcomes.created.push((id, name));
                 } else if reply.status == 503 {
-                    if says_not_written(&reply) {
-                        self.ledger.not_written.push(name);
+                    if is_unwritten(&reply) {
+                        self.outcomes.not_written.push(name);
                     } else {
-                        self.ledger.unclear.push(name);
+                        self.outcomes.unknown.push(name);
                     }
                 }
             }
@@ -217,12 +218,12 @@ impl Worker {
         }
     }
 
-    fn ask(&mut self, lane: &str, method: &str, target: &str, body: &[u8]) -> Option<Reply> {
+    fn ask(&mut self, workload: &str, method: &str, target: &str, body: &[u8]) -> Option<Reply> {
         let started = Instant::now();
         let mut conn = match self.conn.take().map_or_else(|| Conn::try_open(&self.url), Ok) {
             Ok(conn) => conn,
             Err(error) => {
-                self.ledger.wrong.push(format!("{lane}: no connection: {error}"));
+                self.outcomes.wrong.push(format!("{workload}: no connection: {error}"));
                 return None;
             }
         };
@@ -234,25 +235,27 @@ impl Worker {
         match reply {
             Ok(reply) => {
                 if took > HANG {
-                    self.ledger.wrong.push(format!("{lane}: {method} {target} took {took:?}"));
+                    self.outcomes
+                        .wrong
+                        .push(format!("{workload}: {method} {target} took {took:?}"));
                 }
                 self.conn = Some(conn);
                 Some(reply)
             }
             Err(error) => {
-                let wrong = format!("{lane}: {method} {target} after {took:?}: {error}");
-                self.ledger.wrong.push(wrong);
+                let wrong = format!("{workload}: {method} {target} after {took:?}: {error}");
+                self.outcomes.wrong.push(wrong);
                 None
             }
         }
     }
 
-    fn judge(&mut self, lane: &'static str, id: i64, reply: &Reply, right: u16, lenient: bool) {
-        *self.ledger.answers.entry((lane, reply.status)).or_default() += 1;
+    fn judge(&mut self, workload: &'static str, id: i64, reply: &Reply, right: u16, lenient: bool) {
+        *self.outcomes.answers.entry((workload, reply.status)).or_default() += 1;
         let unavailable = reply.status == 503 && reply.header("retry-after").is_some();
         if reply.status != right && !(lenient && unavailable) {
             let text = reply.text();
-            self.ledger.wrong.push(format!("{lane} {id}: {} {text}", reply.status));
+            self.outcomes.wrong.push(format!("{workload} {id}: {} {text}", reply.status));
         }
         thread::sleep(if reply.status == 503 { AFTER_503 } else { PAUSE });
     }

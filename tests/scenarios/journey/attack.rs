@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 use testbed::Program;
 
-use crate::bed::{Bed, assert_no_panic};
 use crate::client::Client;
+use crate::environment::{Environment, assert_no_panic};
 use crate::service::Service;
 
 /// Only a hang lasts this long.
@@ -57,9 +57,9 @@ fn assert_all_found(service: &Service, products: i64, asked: i64) {
 }
 
 #[test]
-fn random_ids_reach_sqlite_at_the_rate_asked_for() {
-    let bed = Bed::sqlite();
-    let service = bed.serve(20_000, &["--capacity", "20000"]);
+fn absent_ids_reach_sqlite_at_most_at_the_false_positive_rate() {
+    let env = Environment::sqlite();
+    let service = env.serve(20_000, &["--capacity", "20000"]);
     let report = attack(&service, "--requests 60000 --connections 16");
     assert_refused(&report, 60_000, 0.001);
     assert_all_found(&service, 20_000, 2_000);
@@ -67,22 +67,24 @@ fn random_ids_reach_sqlite_at_the_rate_asked_for() {
 }
 
 #[test]
-fn random_ids_reach_postgres_at_the_rate_asked_for() {
-    let bed = Bed::postgres_and_redis();
-    let service = bed.serve(20_000, &["--capacity", "20000"]);
+fn absent_ids_reach_postgres_at_most_at_the_false_positive_rate() {
+    let env = Environment::postgres_and_redis();
+    let service = env.serve(20_000, &["--capacity", "20000"]);
     let report = attack(&service, "--requests 20000 --connections 16");
     assert_refused(&report, 20_000, 0.001);
     assert_all_found(&service, 20_000, 500);
-    bed.until_only_entries();
+    env.until_only_entries();
     assert_no_panic(&service);
 }
 
 #[test]
-fn no_random_id_gets_through_an_exact_gate() {
-    for (bed, gate) in
-        [(Bed::sqlite(), "bitmap"), (Bed::sqlite(), "exact"), (Bed::postgres_and_redis(), "bitmap")]
-    {
-        let service = bed.serve(5_000, &["--gate", gate]);
+fn no_absent_id_passes_an_exact_gate() {
+    for (env, gate) in [
+        (Environment::sqlite(), "bitmap"),
+        (Environment::sqlite(), "exact"),
+        (Environment::postgres_and_redis(), "bitmap"),
+    ] {
+        let service = env.serve(5_000, &["--gate", gate]);
         let report = attack(&service, "--requests 10000 --connections 16");
         assert_refused(&report, 10_000, 0.0);
         assert_all_found(&service, 5_000, 1_000);
@@ -91,9 +93,9 @@ fn no_random_id_gets_through_an_exact_gate() {
 }
 
 #[test]
-fn without_the_guard_all_random_ids_reach_the_database() {
-    let bed = Bed::sqlite();
-    let service = bed.start_unguarded(1_000);
+fn without_the_guard_every_absent_id_reaches_the_database() {
+    let env = Environment::sqlite();
+    let service = env.start_unguarded(1_000);
     let report = attack(&service, "--requests 5000 --connections 8");
     assert_eq!(report["guard"]["absent_loads"], 5000);
     assert_eq!(report["guard"]["absent_loads_per_1000"], 1000.0);
@@ -102,9 +104,9 @@ fn without_the_guard_all_random_ids_reach_the_database() {
 }
 
 #[test]
-fn ordinary_requests_amid_an_attack_are_all_answered() {
-    for bed in [Bed::sqlite(), Bed::postgres_and_redis()] {
-        let service = bed.serve(5_000, &["--capacity", "5000"]);
+fn legit_requests_are_all_answered_during_an_attack() {
+    for env in [Environment::sqlite(), Environment::postgres_and_redis()] {
+        let service = env.serve(5_000, &["--capacity", "5000"]);
         // Random ids first, then the ones just beyond the existing ones.
         for profile in ["random", "sequential"] {
             let report = attack(
@@ -126,9 +128,10 @@ fn ordinary_requests_amid_an_attack_are_all_answered() {
 /// The connections are as many as the loads that may run at a time, so that nothing has to wait for
 /// a place, however slow the machine is.
 #[test]
-fn a_cold_start_under_zipf_traffic_sheds_nothing() {
-    for (bed, connections) in [(Bed::sqlite(), 8), (Bed::postgres_and_redis(), 32)] {
-        let service = bed.start(20_000, &[]);
+fn a_cold_start_under_zipf_traffic_sheds_no_load() {
+    for (env, connections) in [(Environment::sqlite(), 8), (Environment::postgres_and_redis(), 32)]
+    {
+        let service = env.start(20_000, &[]);
         let report = attack(
             &service,
             &format!(

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::Value;
 use testbed::net::{Conn, Reply};
 
-use crate::service::{CEILING, Service, draft};
+use crate::service::{CEILING, Service, product_json};
 
 const JSON: [(&str, &str); 1] = [("Content-Type", "application/json")];
 
@@ -26,11 +26,11 @@ impl Client {
     }
 
     pub(crate) fn post(&mut self, name: &str) -> Reply {
-        self.request("POST", "/products", &draft(name))
+        self.request("POST", "/products", &product_json(name))
     }
 
     pub(crate) fn put(&mut self, id: i64, name: &str) -> Reply {
-        self.request("PUT", &format!("/products/{id}"), &draft(name))
+        self.request("PUT", &format!("/products/{id}"), &product_json(name))
     }
 
     pub(crate) fn delete(&mut self, id: i64) -> Reply {
@@ -52,11 +52,11 @@ impl Client {
 
 /// Writes, once more whenever the shared cache had no time for the write intent (a busy machine): nothing
 /// was written then, and the service says so.
-pub(crate) fn insist(mut write: impl FnMut() -> Reply) -> Reply {
+pub(crate) fn retry_unwritten(mut write: impl FnMut() -> Reply) -> Reply {
     let started = Instant::now();
     loop {
         let reply = write();
-        if !was_refused(&reply) {
+        if !is_unwritten(&reply) {
             return reply;
         }
         assert!(started.elapsed() < CEILING, "{}", reply.text());
@@ -65,7 +65,7 @@ pub(crate) fn insist(mut write: impl FnMut() -> Reply) -> Reply {
 }
 
 /// The write was refused before it began.
-pub(crate) fn was_refused(reply: &Reply) -> bool {
+pub(crate) fn is_unwritten(reply: &Reply) -> bool {
     reply.status == 503 && reply.text().contains("nothing was written")
 }
 

@@ -7,19 +7,19 @@
 )]
 
 mod attack;
-mod bed;
-mod births;
 mod client;
-mod company;
-mod departures;
+mod client_disconnect;
+mod environment;
 mod freshness;
 mod gate_size;
 mod methods;
 mod nulls;
+mod read_your_create;
 #[expect(dead_code, reason = "it is enough that it compiles")]
 mod readme;
 #[expect(dead_code, reason = "the faults use the rest")]
 #[path = "../service.rs"]
 mod service;
 mod status;
+mod two_instances;
 mod values;

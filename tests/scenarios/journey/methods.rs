@@ -2,9 +2,9 @@
 
 use testbed::net::{Conn, Reply};
 
-use crate::bed::{Bed, assert_no_panic};
 use crate::client::count;
-use crate::service::draft;
+use crate::environment::{Environment, assert_no_panic};
+use crate::service::product_json;
 
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "QUERY", "get"];
@@ -49,13 +49,13 @@ fn said(reply: &Reply) -> String {
 
 #[test]
 fn case_52_every_method_gets_the_unguarded_answer() {
-    for (bed, flags) in [
-        (Bed::sqlite(), &["--gate", "auto"][..]),
-        (Bed::postgres_and_redis(), &["--gate", "auto"]),
-        (Bed::sqlite_and_redis(), &["--gate", "open"]),
+    for (env, flags) in [
+        (Environment::sqlite(), &["--gate", "auto"][..]),
+        (Environment::postgres_and_redis(), &["--gate", "auto"]),
+        (Environment::sqlite_and_redis(), &["--gate", "open"]),
     ] {
-        let guarded = bed.serve(5, flags);
-        let unguarded = bed.start_unguarded(0);
+        let guarded = env.serve(5, flags);
+        let unguarded = env.start_unguarded(0);
         let headers = [
             ("Connection", "close"),
             ("Origin", "http://elsewhere.example"),
@@ -67,7 +67,7 @@ fn case_52_every_method_gets_the_unguarded_answer() {
             for method in METHODS {
                 for path in PATHS {
                     let id_1 = path.starts_with("/products/1") || path == "/products/%31";
-                    for body in ["", "{", &draft("Product 1")] {
+                    for body in ["", "{", &product_json("Product 1")] {
                         let writes = (method == "DELETE" && id_1)
                             || (method == "POST" && path == "/products" && body.len() > 1);
                         if writes {
@@ -92,8 +92,8 @@ fn case_52_every_method_gets_the_unguarded_answer() {
 
 #[test]
 fn case_52_only_get_and_head_are_answered_from_the_guard() {
-    let bed = Bed::sqlite();
-    let service = bed.serve(5, &["--false-positive-rate", "0.000001"]);
+    let env = Environment::sqlite();
+    let service = env.serve(5, &["--false-positive-rate", "0.000001"]);
     let mut conn = Conn::open(&service.url);
     for method in ["OPTIONS", "POST", "PATCH", "TRACE", "QUERY"] {
         for id in [1, 987_654_321_987_i64] {

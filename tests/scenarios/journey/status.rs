@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, assert_no_panic};
 use crate::client::{Client, id_of};
+use crate::environment::{Environment, assert_no_panic};
 use crate::service::Service;
 
 /// Few enough false positives that none of a test's ids is one.
@@ -64,9 +64,9 @@ fn assert_shape(document: &Value, example: &Value, at: &str) {
 }
 
 #[test]
-fn the_document_has_all_fields_in_every_state() {
-    let bed = Bed::sqlite();
-    let closed = bed.serve(100, &["--capacity", "12345"]);
+fn the_status_document_has_all_fields_in_every_state() {
+    let env = Environment::sqlite();
+    let closed = env.serve(100, &["--capacity", "12345"]);
     let guard = closed.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["enabled"], true);
@@ -78,30 +78,30 @@ fn the_document_has_all_fields_in_every_state() {
     assert!(guard["gate"]["distinct"].as_u64().is_some_and(|ids| (95..=100).contains(&ids)));
     assert_eq!(guard["gate"]["building"], false);
     assert_eq!(guard["warm_up_error"], Value::Null);
-    bed.stop(&closed);
+    env.stop(&closed);
 
-    let exact = bed.serve(0, &["--gate", "bitmap"]);
+    let exact = env.serve(0, &["--gate", "bitmap"]);
     let guard = exact.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["gate"]["family"], "bitmap");
     assert_eq!(guard["gate"]["distinct"], 100);
     assert_eq!(guard["gate"]["capacity"], Value::Null);
     assert_eq!(guard["gate"]["current_false_positive_rate"], 0.0);
-    bed.stop(&exact);
+    env.stop(&exact);
 
-    let open = bed.serve(0, &["--gate", "open"]);
+    let open = env.serve(0, &["--gate", "open"]);
     let guard = open.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["gate"]["state"], "open");
     assert_eq!(guard["gate"]["reason"], "forced");
     assert!(guard["gate"]["detail"].is_string(), "{guard}");
-    bed.stop(&open);
+    env.stop(&open);
 
-    let unguarded = bed.start_unguarded(0);
+    let unguarded = env.start_unguarded(0);
     let guard = unguarded.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["enabled"], false);
-    bed.stop(&unguarded);
+    env.stop(&unguarded);
 }
 
 /// Asserts all counts: those that are named, and 0 for the others.
@@ -128,9 +128,9 @@ fn assert_counts(service: &Service, step: &str, named: &[(&str, u64)]) {
 }
 
 #[test]
-fn counts_are_exact_on_sqlite() {
-    let bed = Bed::sqlite();
-    let service = bed.serve(100, &EXACT);
+fn the_status_counts_are_exact_on_sqlite() {
+    let env = Environment::sqlite();
+    let service = env.serve(100, &EXACT);
     let mut client = Client::of(&service);
     assert_counts(&service, "the start", &[]);
 
@@ -207,9 +207,9 @@ fn counts_are_exact_on_sqlite() {
 }
 
 #[test]
-fn counts_are_exact_on_postgres_and_redis() {
-    let bed = Bed::postgres_and_redis();
-    let service = bed.serve(100, &EXACT);
+fn the_status_counts_are_exact_on_postgres_and_redis() {
+    let env = Environment::postgres_and_redis();
+    let service = env.serve(100, &EXACT);
     let mut client = Client::of(&service);
     for id in 1..=10 {
         assert_eq!(client.get(id).status, 200);
@@ -245,12 +245,12 @@ fn counts_are_exact_on_postgres_and_redis() {
             ("writes_ended", 3),
         ],
     );
-    assert_eq!(bed.slots().len(), 11, "{:?}", bed.slots());
+    assert_eq!(env.slots().len(), 11, "{:?}", env.slots());
     drop(client);
-    bed.stop(&service);
+    env.stop(&service);
 
     // The next one finds all that in the shared cache. It has never heard of the deleted id.
-    let service = bed.serve(0, &EXACT);
+    let service = env.serve(0, &EXACT);
     let mut client = Client::of(&service);
     for id in [1, 3, 4, 5, 6, 7, 8, 9, 10, 101] {
         assert_eq!(client.get(id).status, 200);

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use testbed::net::Conn;
 
-use crate::bed::{Bed, Dice, assert_no_panic, assert_truthful, until};
-use crate::client::{Client, count, insist, name_of};
-use crate::service::{Service, draft};
+use crate::client::{Client, count, name_of, retry_unwritten};
+use crate::environment::{Environment, Rng, assert_no_panic, assert_truthful, until};
+use crate::service::{Service, product_json};
 
 const THREADS: u64 = 8;
-const DEPARTURES: u64 = 1_000;
+const DISCONNECTS: u64 = 1_000;
 /// Products that are only read, changed, or deleted.
 const READ: i64 = 1_000;
 const CHANGED: i64 = 1_040;
@@ -26,10 +26,10 @@ fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
 }
 
 /// Ends a connection in one of the ways that there are.
-fn depart(mut conn: Conn, dice: &mut Dice) {
+fn disconnect(mut conn: Conn, rng: &mut Rng) {
     // The server may be anywhere in its work.
-    std::thread::sleep(Duration::from_micros(dice.below(4) * dice.below(1_500)));
-    match dice.below(3) {
+    std::thread::sleep(Duration::from_micros(rng.below(4) * rng.below(1_500)));
+    match rng.below(3) {
         0 => conn.reset(),
         1 => conn.close(),
         _ => {
@@ -40,83 +40,83 @@ fn depart(mut conn: Conn, dice: &mut Dice) {
     }
 }
 
-fn depart_at_random(service: &Service, dice: &mut Dice) {
+fn disconnect_at_random(service: &Service, rng: &mut Rng) {
     let mut conn = Conn::open(&service.url);
-    let name = format!("departed {}", dice.next());
-    let changed = format!("/products/{}", dice.id(READ + 1, CHANGED));
-    let deleted = format!("/products/{}", dice.id(CHANGED + 1, PRODUCTS));
-    match dice.below(8) {
+    let name = format!("disconnected {}", rng.next());
+    let changed = format!("/products/{}", rng.id(READ + 1, CHANGED));
+    let deleted = format!("/products/{}", rng.id(CHANGED + 1, PRODUCTS));
+    match rng.below(8) {
         // Somebody else waits for the same.
         0 | 1 => {
-            let read = format!("/products/{}", dice.id(1, READ));
+            let read = format!("/products/{}", rng.id(1, READ));
             let get = request("GET", &read, "");
             let mut other = Conn::open(&service.url);
             conn.send(&get).unwrap();
             other.send(&get).unwrap();
-            depart(conn, dice);
+            disconnect(conn, rng);
             let reply = other.read_reply(false).unwrap();
             assert_eq!(reply.status, 200, "{}", reply.text());
         }
         2 => {
-            conn.send(&request("GET", &format!("/products/{}", dice.absent_id()), "")).unwrap();
-            depart(conn, dice);
+            conn.send(&request("GET", &format!("/products/{}", rng.absent_id()), "")).unwrap();
+            disconnect(conn, rng);
         }
         // In the middle of a request.
         3 => {
-            let whole = match dice.below(3) {
-                0 => request("POST", "/products", &draft(&name)),
-                1 => request("PUT", &changed, &draft(&name)),
+            let whole = match rng.below(3) {
+                0 => request("POST", "/products", &product_json(&name)),
+                1 => request("PUT", &changed, &product_json(&name)),
                 _ => request("GET", &changed, ""),
             };
-            let part = 1 + dice.below(whole.len() as u64 - 1) as usize;
+            let part = 1 + rng.below(whole.len() as u64 - 1) as usize;
             conn.send(&whole[..part]).unwrap();
-            depart(conn, dice);
+            disconnect(conn, rng);
         }
         // Right after a write was sent, while others read what it changes.
         4 | 5 => {
-            conn.send(&request("PUT", &changed, &draft(&name))).unwrap();
-            depart(conn, dice);
+            conn.send(&request("PUT", &changed, &product_json(&name))).unwrap();
+            disconnect(conn, rng);
             let reply = Conn::open(&service.url).request("GET", &changed, &[], b"");
             assert_eq!(reply.status, 200, "{}", reply.text());
         }
         6 => {
-            conn.send(&request("POST", "/products", &draft(&name))).unwrap();
-            depart(conn, dice);
+            conn.send(&request("POST", "/products", &product_json(&name))).unwrap();
+            disconnect(conn, rng);
         }
         _ => {
             conn.send(&request("DELETE", &deleted, "")).unwrap();
-            depart(conn, dice);
+            disconnect(conn, rng);
             let reply = Conn::open(&service.url).request("GET", &deleted, &[], b"");
             assert!(matches!(reply.status, 200 | 404), "{}", reply.text());
         }
     }
 }
 
-fn a_thousand_departures(bed: &Bed) {
-    let service = bed.serve(PRODUCTS as u64, &["--write-window", "4s"]);
+fn a_thousand_disconnects(env: &Environment) {
+    let service = env.serve(PRODUCTS as u64, &["--write-window", "4s"]);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let service = &service;
             scope.spawn(move || {
-                let mut dice = Dice::new(thread);
-                for _ in 0..DEPARTURES / THREADS {
-                    depart_at_random(service, &mut dice);
+                let mut rng = Rng::new(thread);
+                for _ in 0..DISCONNECTS / THREADS {
+                    disconnect_at_random(service, &mut rng);
                 }
             });
         }
     });
     service.until_idle();
-    let unguarded = bed.start_unguarded(0);
-    let last = PRODUCTS + DEPARTURES as i64;
+    let unguarded = env.start_unguarded(0);
+    let last = PRODUCTS + DISCONNECTS as i64;
     let found = assert_truthful(&service, &unguarded, last);
     assert!(found > READ as usize, "{found}");
     // Changes still work and are seen.
     let mut client = Client::of(&service);
-    assert_eq!(name_of(&insist(|| client.put(CHANGED, "still here"))), "still here");
+    assert_eq!(name_of(&retry_unwritten(|| client.put(CHANGED, "still here"))), "still here");
     assert_eq!(name_of(&client.get(CHANGED)), "still here");
     service.until_idle();
-    if bed.has_redis() {
-        bed.until_only_entries();
+    if env.has_redis() {
+        env.until_only_entries();
     }
     let guard = service.guard();
     assert!(count(&guard, "/counts/writes_ended") > 0, "{guard}");
@@ -124,46 +124,46 @@ fn a_thousand_departures(bed: &Bed) {
     assert_eq!(client.request("GET", "/healthz", "").status, 200);
     assert_no_panic(&service);
     drop(client);
-    bed.stop(&service);
+    env.stop(&service);
 }
 
 #[test]
-fn case_55_a_thousand_departures_leave_nothing_behind_on_sqlite() {
-    a_thousand_departures(&Bed::sqlite());
+fn case_55_a_thousand_disconnects_leave_no_work_in_flight_on_sqlite() {
+    a_thousand_disconnects(&Environment::sqlite());
 }
 
 #[test]
-fn case_55_a_thousand_departures_leave_nothing_behind_on_postgres() {
-    a_thousand_departures(&Bed::postgres_and_redis());
+fn case_55_a_thousand_disconnects_leave_no_work_in_flight_on_postgres() {
+    a_thousand_disconnects(&Environment::postgres_and_redis());
 }
 
 /// How many locks of the table are held for a test, and how many statements wait for one.
-fn locks(bed: &Bed) -> (u64, u64) {
+fn locks(env: &Environment) -> (u64, u64) {
     let locks = "SELECT count(*) FILTER (WHERE granted AND mode IN ('AccessExclusiveLock', \
          'ShareLock')), count(*) FILTER (WHERE NOT granted) \
          FROM pg_locks WHERE relation = 'products'::regclass";
-    let counts = bed.postgres().psql(locks);
+    let counts = env.postgres().psql(locks);
     let (held, waiting) = counts.trim().split_once('|').unwrap();
     (held.parse().unwrap(), waiting.parse().unwrap())
 }
 
 /// Holds a lock of the table for a second, and runs `run` once it is held.
-fn while_locked(bed: &Bed, lock: &str, run: impl FnOnce()) {
+fn while_locked(env: &Environment, lock: &str, run: impl FnOnce()) {
     let script = format!("BEGIN; LOCK TABLE products IN {lock} MODE; SELECT pg_sleep(1); COMMIT");
     std::thread::scope(|scope| {
-        scope.spawn(|| bed.postgres().psql(&script));
-        until("locked", || locks(bed).0 == 1);
+        scope.spawn(|| env.postgres().psql(&script));
+        until("locked", || locks(env).0 == 1);
         run();
     });
 }
 
 #[test]
-fn case_30_those_who_wait_for_a_load_are_answered_when_the_first_one_goes_away() {
-    let bed = Bed::postgres_and_redis();
-    let service = bed.serve(10, &[]);
+fn case_30_waiters_for_a_load_are_answered_after_the_first_disconnects() {
+    let env = Environment::postgres_and_redis();
+    let service = env.serve(10, &[]);
     let get = request("GET", "/products/5", "");
     let mut waiting: Vec<Conn> = Vec::new();
-    while_locked(&bed, "ACCESS EXCLUSIVE", || {
+    while_locked(&env, "ACCESS EXCLUSIVE", || {
         waiting.push(Conn::open(&service.url));
         waiting[0].send(&get).unwrap();
         service.until("loading", || service.count("/counts/loader/loads") == 1);
@@ -192,31 +192,31 @@ fn case_30_those_who_wait_for_a_load_are_answered_when_the_first_one_goes_away()
     assert!((1..=2).contains(&loads), "{loads} loads");
     assert_eq!(service.product(6), 200);
     assert_eq!(service.count("/counts/loader/found"), 2);
-    bed.until_only_entries();
+    env.until_only_entries();
     assert_no_panic(&service);
 }
 
 #[test]
-fn case_55_a_write_whose_client_goes_away_is_carried_through_and_seen() {
-    let bed = Bed::postgres_and_redis();
-    let service = bed.serve(10, &[]);
+fn case_55_a_write_is_committed_after_its_client_disconnects_and_seen() {
+    let env = Environment::postgres_and_redis();
+    let service = env.serve(10, &[]);
     let mut client = Client::of(&service);
     for id in 1..=10 {
         assert_eq!(client.get(id).status, 200);
     }
     let mut under_way = 0;
     // SHARE lets reads pass and keeps writes waiting.
-    while_locked(&bed, "SHARE", || {
+    while_locked(&env, "SHARE", || {
         for write in [
-            request("POST", "/products", &draft("an orphan")),
-            request("PUT", "/products/3", &draft("an orphan")),
+            request("POST", "/products", &product_json("an orphan")),
+            request("PUT", "/products/3", &product_json("an orphan")),
             request("DELETE", "/products/4", ""),
         ] {
             let mut conn = Conn::open(&service.url);
             conn.send(&write).unwrap();
             // It waits in the database, unless the machine was too busy to get there in time.
             until("heard of", || {
-                let (held, waiting) = locks(&bed);
+                let (held, waiting) = locks(&env);
                 let waits = waiting > under_way;
                 under_way += u64::from(waits);
                 waits || held == 0
@@ -225,9 +225,9 @@ fn case_55_a_write_whose_client_goes_away_is_carried_through_and_seen() {
         }
     });
     service.until_idle();
-    let unguarded = bed.start_unguarded(0);
+    let unguarded = env.start_unguarded(0);
     assert_truthful(&service, &unguarded, 12);
-    bed.until_only_entries();
+    env.until_only_entries();
     // Nothing that was under way is lost.
     let guard = service.guard();
     let ended = count(&guard, "/counts/writes_ended") + count(&guard, "/counts/writes_unknown");
@@ -237,9 +237,9 @@ fn case_55_a_write_whose_client_goes_away_is_carried_through_and_seen() {
 
 /// Connections that say nothing at all, hundreds of them one after the other.
 #[test]
-fn connections_without_a_request_cost_nothing() {
-    let bed = Bed::sqlite();
-    let service = bed.serve(10, &[]);
+fn connections_closed_without_a_request_leave_the_service_idle() {
+    let env = Environment::sqlite();
+    let service = env.serve(10, &[]);
     let address = service.url.trim_start_matches("http://");
     for n in 0..300 {
         let stream = TcpStream::connect(address).unwrap();

@@ -12,7 +12,7 @@ use crate::service::{CEILING, Service, Setup};
 pub(crate) const PROBE: i64 = 1 << 50;
 
 /// A database of a test's own, with or without a shared cache.
-pub(crate) struct Bed {
+pub(crate) struct Environment {
     database: Database,
     redis: Option<RedisServer>,
 }
@@ -22,7 +22,7 @@ enum Database {
     Postgres(PostgresServer),
 }
 
-impl Bed {
+impl Environment {
     pub(crate) fn sqlite() -> Self {
         Self { database: Database::Sqlite(testbed::temp_folder()), redis: None }
     }
@@ -173,9 +173,9 @@ pub(crate) fn assert_truthful(service: &Service, unguarded: &Service, last: i64)
 }
 
 /// Numbers without order, the same for the same seed (SplitMix64).
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }

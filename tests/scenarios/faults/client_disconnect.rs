@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use testbed::PostgresServer;
 use testbed::net::Conn;
 
-use crate::ledger::name_in;
-use crate::service::{Service, Setup, draft};
-use crate::session::{Session, lock_products};
+use crate::database_lock::{DatabaseSession, lock_products};
+use crate::outcome_log::name_in;
+use crate::service::{Service, Setup, product_json};
 use crate::traffic::{EXACT, HANG};
 
 /// Sends a write and doesn't wait for its answer.
 pub(crate) fn send_write(service: &Service, method: &str, path: &str, name: &str) -> Conn {
     let mut conn = Conn::open(&service.url);
-    let body = draft(name);
+    let body = product_json(name);
     let length = body.len();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n\
@@ -48,7 +48,7 @@ fn service(database: &str) -> Service {
 
 /// The rows that were added, once there are as many.
 fn added(service: &Service, database: &str, count: usize) -> Vec<(i64, String)> {
-    let mut session = Session::open(database);
+    let mut session = DatabaseSession::open(database);
     let mut rows = Vec::new();
     let started = Instant::now();
     while rows.len() < count {
@@ -59,7 +59,7 @@ fn added(service: &Service, database: &str, count: usize) -> Vec<(i64, String)> 
 }
 
 #[test]
-fn case_55_a_post_goes_on_without_its_client() {
+fn case_55_a_post_is_committed_after_its_client_disconnects() {
     let postgres = PostgresServer::shared();
     let database = postgres.create_database();
     let service = service(&database);
@@ -82,11 +82,11 @@ fn case_55_a_post_goes_on_without_its_client() {
 }
 
 #[test]
-fn case_55_a_post_to_sqlite_goes_on_without_its_client() {
+fn case_55_a_post_to_sqlite_is_committed_after_its_client_disconnects() {
     let folder = testbed::temp_folder();
     let database = format!("sqlite:{}", folder.path().join("products.db").display());
     let service = service(&database);
-    let mut lock = Session::open(&database);
+    let mut lock = DatabaseSession::open(&database);
     lock.run("BEGIN IMMEDIATE");
     let conns: Vec<Conn> =
         (0..3).map(|_| send_write(&service, "POST", "/products", "left")).collect();
@@ -107,12 +107,12 @@ fn case_55_a_post_to_sqlite_goes_on_without_its_client() {
 }
 
 #[test]
-fn case_55_a_put_goes_on_without_its_client_and_readers_are_answered_meanwhile() {
+fn case_55_a_put_is_committed_after_its_client_disconnects_and_reads_are_answered_meanwhile() {
     let postgres = PostgresServer::shared();
     let database = postgres.create_database();
     let service = service(&database);
     assert_eq!(service.product(7), 200);
-    let mut lock = Session::open(&database);
+    let mut lock = DatabaseSession::open(&database);
     lock.run("BEGIN; SELECT 1 FROM products WHERE id = 7 FOR UPDATE");
     let first = send_write(&service, "PUT", "/products/7", "first");
     until_blocked(postgres, &database, 1);
@@ -138,7 +138,7 @@ fn case_55_a_put_goes_on_without_its_client_and_readers_are_answered_meanwhile()
 }
 
 #[test]
-fn case_30_readers_are_answered_though_the_first_one_goes_away() {
+fn case_30_readers_that_share_a_load_are_answered_after_the_first_disconnects() {
     let postgres = PostgresServer::shared();
     let database = postgres.create_database();
     let service = service(&database);

@@ -9,23 +9,23 @@ use crate::service::Service;
 
 /// What came of it.
 #[derive(Default)]
-pub(crate) struct Ledger {
-    /// Answers by lane and status.
+pub(crate) struct OutcomeLog {
+    /// Answers by workload and status.
     pub(crate) answers: BTreeMap<(&'static str, u16), u64>,
     /// Products that were created, and their names.
     pub(crate) created: Vec<(i64, String)>,
     /// Names whose write is said not to have happened.
     pub(crate) not_written: Vec<String>,
     /// Names of which it was said that nobody knows.
-    pub(crate) unclear: Vec<String>,
+    pub(crate) unknown: Vec<String>,
     /// What must not have happened.
     pub(crate) wrong: Vec<String>,
 }
 
-impl Ledger {
-    /// Answers of a kind of lane with a status.
-    pub(crate) fn answers(&self, lane: &'static str, status: u16) -> u64 {
-        self.answers.get(&(lane, status)).copied().unwrap_or_default()
+impl OutcomeLog {
+    /// Answers of a kind of workload with a status.
+    pub(crate) fn answers(&self, workload: &'static str, status: u16) -> u64 {
+        self.answers.get(&(workload, status)).copied().unwrap_or_default()
     }
 
     /// Compares with what the database has, and asks for every row: none is refused.
@@ -51,7 +51,7 @@ pub(crate) fn name_in(reply: &Reply) -> String {
 }
 
 /// True if a write's 503 says that nothing was written, false if it says that nobody knows.
-pub(crate) fn says_not_written(reply: &Reply) -> bool {
+pub(crate) fn is_unwritten(reply: &Reply) -> bool {
     let text = reply.text();
     let not_written = text.contains("nothing was written");
     assert!(not_written || text.contains("is not known yet"), "{text}");

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use testbed::{PostgresServer, RedisServer};
 
+use crate::database_lock::DatabaseSession;
 use crate::service::{Service, Setup};
-use crate::session::Session;
-use crate::traffic::{EXACT, Traffic, absent_id, lanes};
+use crate::traffic::{EXACT, Traffic, absent_id, workloads};
 
 const PRODUCTS: i64 = 20_000;
 
 #[test]
-fn case_22_a_paused_service_refuses_nothing_that_exists() {
+fn case_22_a_service_resumed_after_sigstop_refuses_no_existing_id() {
     let redis = RedisServer::start();
     let database = PostgresServer::shared().create_database();
     let service = Service::start_ready(&Setup {
@@ -23,20 +23,20 @@ fn case_22_a_paused_service_refuses_nothing_that_exists() {
         ..Setup::default()
     });
     service.until_closed();
-    let traffic = Traffic::start(&service, lanes(PRODUCTS));
+    let traffic = Traffic::start(&service, workloads(PRODUCTS));
     for _ in 0..2 {
-        traffic.flow(20);
+        traffic.wait_for_answers(20);
         // What was under way has no time left when it goes on.
         traffic.may_fail(true, true);
         service.program.freeze();
         thread::sleep(Duration::from_millis(3_300));
         service.program.thaw();
-        service.until("writing again", || service.put(70, "mended").status == 200);
-        traffic.flow(2);
+        service.until("writing again", || service.put(70, "repaired").status == 200);
+        traffic.wait_for_answers(2);
         traffic.may_fail(false, false);
-        traffic.flow(20);
+        traffic.wait_for_answers(20);
     }
-    let ledger = traffic.stop(&service);
+    let outcomes = traffic.stop(&service);
     // Having stood still for longer than a silent member is waited for, it could not know who had
     // come and gone meanwhile: its gate was open for a moment, and is rebuilt.
     service.until_closed();
@@ -44,5 +44,5 @@ fn case_22_a_paused_service_refuses_nothing_that_exists() {
     assert_eq!(service.product(absent_id()), 404);
     assert_eq!(service.guard()["gate"]["state"], "closed");
     assert!(service.guard()["shared_cache_error"].is_null());
-    ledger.check(&service, &Session::open(&database).products_from(PRODUCTS + 1));
+    outcomes.check(&service, &DatabaseSession::open(&database).products_from(PRODUCTS + 1));
 }

@@ -2,15 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use crate::bed::{Bed, Dice, StopOnDrop, assert_no_panic};
-use crate::client::{Client, count, id_of, insist, name_of, was_refused};
+use crate::client::{Client, count, id_of, is_unwritten, name_of, retry_unwritten};
+use crate::environment::{Environment, Rng, StopOnDrop, assert_no_panic};
 
 /// Each of the next `births` ids is asked for, created and asked for again. Returns how many
 /// creations had to be tried again.
-fn c24(bed: &Bed, births: u64, flags: &[&str]) {
+fn read_after_create(env: &Environment, births: u64, flags: &[&str]) {
     const PRODUCTS: u64 = 1_000;
     let forced_open = flags.contains(&"open");
-    let service = bed.serve(PRODUCTS, flags);
+    let service = env.serve(PRODUCTS, flags);
     let before = service.guard();
     let mut client = Client::of(&service);
     let mut next = PRODUCTS as i64 + 1;
@@ -21,12 +21,12 @@ fn c24(bed: &Bed, births: u64, flags: &[&str]) {
         assert_eq!(early.status, 404, "{}", early.text());
         // Every other time the sentinel has certainly reached the shared cache; in between, the
         // birth may overtake it.
-        if forced_open && bed.has_redis() && next % 2 == 0 {
+        if forced_open && env.has_redis() && next % 2 == 0 {
             client.until_landed();
             settled += 1;
         }
         let created = client.post(&name);
-        if bed.has_redis() && was_refused(&created) {
+        if env.has_redis() && is_unwritten(&created) {
             // A busy machine. PostgreSQL gives the next one the next id.
             refused += 1;
             assert!(refused < 100, "{}", created.text());
@@ -47,7 +47,7 @@ fn c24(bed: &Bed, births: u64, flags: &[&str]) {
         let stored = |pointer| count(&guard, pointer) - count(&before, pointer);
         assert_eq!(stored("/counts/nulls_stored/local"), births + refused);
         assert_eq!(count(&guard, "/counts/refused"), 0);
-        if bed.has_redis() {
+        if env.has_redis() {
             assert!(stored("/counts/nulls_stored/shared") >= settled, "{guard}");
         }
     } else {
@@ -58,10 +58,10 @@ fn c24(bed: &Bed, births: u64, flags: &[&str]) {
         let status = client.get(id).status;
         assert!(status == 200 || refused > 0, "{id} is lost");
     }
-    if bed.has_redis() {
-        bed.until_only_entries();
+    if env.has_redis() {
+        env.until_only_entries();
         // One of those that are left is the probe's.
-        let nulls = bed.slots().into_iter().filter(|(_, tag)| tag == "N").count() as u64;
+        let nulls = env.slots().into_iter().filter(|(_, tag)| tag == "N").count() as u64;
         assert!(nulls <= refused + u64::from(forced_open), "sentinels of existing ids are left");
     }
     assert_no_panic(&service);
@@ -69,38 +69,42 @@ fn c24(bed: &Bed, births: u64, flags: &[&str]) {
 
 #[test]
 fn case_24_an_id_that_an_exact_gate_refused_is_found_once_it_is_created() {
-    c24(&Bed::sqlite(), 300, &["--gate", "bitmap"]);
-    c24(&Bed::sqlite(), 300, &["--gate", "exact"]);
-    c24(&Bed::postgres_and_redis(), 200, &["--gate", "bitmap"]);
+    read_after_create(&Environment::sqlite(), 300, &["--gate", "bitmap"]);
+    read_after_create(&Environment::sqlite(), 300, &["--gate", "exact"]);
+    read_after_create(&Environment::postgres_and_redis(), 200, &["--gate", "bitmap"]);
 }
 
 #[test]
 fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_sqlite() {
-    c24(&Bed::sqlite(), 1_000, &[]);
+    read_after_create(&Environment::sqlite(), 1_000, &[]);
 }
 
 #[test]
 fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_postgres() {
-    c24(&Bed::postgres_and_redis(), 1_000, &[]);
+    read_after_create(&Environment::postgres_and_redis(), 1_000, &[]);
 }
 
 #[test]
 fn case_24_an_id_with_a_sentinel_is_found_once_it_is_created_on_sqlite() {
-    c24(&Bed::sqlite(), 1_000, &["--gate", "open", "--null-ttl", "1h"]);
+    read_after_create(&Environment::sqlite(), 1_000, &["--gate", "open", "--null-ttl", "1h"]);
 }
 
 #[test]
 fn case_24_an_id_with_a_sentinel_is_found_once_it_is_created_on_postgres() {
-    c24(&Bed::postgres_and_redis(), 1_000, &["--gate", "open", "--null-ttl", "1h"]);
+    read_after_create(
+        &Environment::postgres_and_redis(),
+        1_000,
+        &["--gate", "open", "--null-ttl", "1h"],
+    );
 }
 
 /// The same under a crowd: others ask for the id without a pause, before, during and after.
 #[test]
-fn case_24_a_crowd_that_waits_for_an_id_does_not_keep_it_away() {
-    for (bed, births) in [(Bed::sqlite(), 200), (Bed::postgres_and_redis(), 60)] {
+fn case_24_an_id_polled_by_other_clients_is_found_once_it_is_created() {
+    for (env, births) in [(Environment::sqlite(), 200), (Environment::postgres_and_redis(), 60)] {
         for gate in ["auto", "open"] {
-            let service = bed.serve(0, &["--gate", gate]);
-            let first = id_of(&insist(|| Client::of(&service).post("first")));
+            let service = env.serve(0, &["--gate", gate]);
+            let first = id_of(&retry_unwritten(|| Client::of(&service).post("first")));
             // The id that was created last; those up to it exist for certain.
             let last = AtomicI64::new(first);
             let done = AtomicBool::new(false);
@@ -120,7 +124,7 @@ fn case_24_a_crowd_that_waits_for_an_id_does_not_keep_it_away() {
                 let _stop = StopOnDrop(&done);
                 let mut client = Client::of(&service);
                 for _ in 0..births {
-                    let created = insist(|| client.post("crowded"));
+                    let created = retry_unwritten(|| client.post("crowded"));
                     assert_eq!(created.status, 201, "{}", created.text());
                     let id = id_of(&created);
                     assert_eq!(client.get(id).status, 200, "{id} is refused");
@@ -129,18 +133,18 @@ fn case_24_a_crowd_that_waits_for_an_id_does_not_keep_it_away() {
             });
             service.until_idle();
             assert_no_panic(&service);
-            bed.stop(&service);
+            env.stop(&service);
         }
     }
 }
 
 #[test]
-fn case_01_an_empty_table_refuses_everything_and_learns_the_first_insert() {
-    for bed in [Bed::sqlite(), Bed::postgres_and_redis()] {
-        let service = bed.serve(0, &[]);
+fn case_01_an_empty_table_refuses_every_id_until_the_first_insert() {
+    for env in [Environment::sqlite(), Environment::postgres_and_redis()] {
+        let service = env.serve(0, &[]);
         let mut client = Client::of(&service);
-        let mut dice = Dice::new(1);
-        for id in (1..=500).chain((0..500).map(|_| dice.absent_id())) {
+        let mut rng = Rng::new(1);
+        for id in (1..=500).chain((0..500).map(|_| rng.absent_id())) {
             assert_eq!(client.get(id).status, 404);
         }
         let guard = service.guard();
@@ -149,12 +153,12 @@ fn case_01_an_empty_table_refuses_everything_and_learns_the_first_insert() {
         assert_eq!(guard["gate"]["items"], 0);
         assert_eq!(guard["gate"]["fill_ratio"], 0.0);
 
-        let id = id_of(&insist(|| client.post("the first")));
+        let id = id_of(&retry_unwritten(|| client.post("the first")));
         assert_eq!(name_of(&client.get(id)), "the first");
         let guard = service.guard();
         let before = count(&guard, "/counts/passed_maybe");
         for _ in 0..10_000 {
-            assert_eq!(client.get(dice.absent_id()).status, 404);
+            assert_eq!(client.get(rng.absent_id()).status, 404);
         }
         let passed = count(&service.guard(), "/counts/passed_maybe") - before;
         assert!(passed <= 200, "{passed} of 10,000 other ids pass");

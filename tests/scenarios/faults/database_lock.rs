@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::runtime::Runtime;
 
 /// A session that blocks its thread while it works. Dropping it ends it, with its locks.
-pub(crate) struct Session {
+pub(crate) struct DatabaseSession {
     connection: Option<Connected>,
     runtime: Runtime,
 }
@@ -15,7 +15,7 @@ enum Connected {
     Sqlite(SqliteConnection),
 }
 
-impl Session {
+impl DatabaseSession {
     /// Opens one at a URL of PostgreSQL or of an SQLite file.
     pub(crate) fn open(url: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -60,13 +60,13 @@ impl Session {
 }
 
 /// Holds the table of products of a PostgreSQL database, so that nobody reads or writes it.
-pub(crate) fn lock_products(url: &str) -> Session {
-    let mut session = Session::open(url);
+pub(crate) fn lock_products(url: &str) -> DatabaseSession {
+    let mut session = DatabaseSession::open(url);
     session.run("BEGIN; LOCK TABLE products IN ACCESS EXCLUSIVE MODE");
     session
 }
 
-impl Drop for Session {
+impl Drop for DatabaseSession {
     fn drop(&mut self) {
         let connection = self.connection.take();
         let closing = async {
