@@ -1,4 +1,4 @@
-//! Tests of the HTTP client against a server that plays back bytes.
+//! Tests of the HTTP client against a server that sends given bytes.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
