@@ -1,19 +1,16 @@
-//! The service is asked to end while it works.
-
-use std::time::{Duration, Instant};
+//! Graceful shutdown of the service with requests in flight.
 
 use testbed::net::Conn;
 use testbed::{PostgresServer, Signal};
 
-use crate::client_disconnect::{send_write, until_blocked};
-use crate::database_lock::{DatabaseSession, lock_products};
+use crate::client_disconnect::send_write;
+use crate::database_lock::{DatabaseSession, lock_products, until_blocked};
 use crate::service::{CEILING, Service, Setup};
-use crate::traffic::{EXACT, HANG};
+use crate::traffic::{EXACT, send_read};
 
 #[test]
 fn sigterm_answers_requests_in_flight_before_the_service_exits() {
-    let postgres = PostgresServer::shared();
-    let database = postgres.create_database();
+    let database = PostgresServer::shared().create_database();
     let service = Service::start_ready(&Setup {
         database_url: Some(database.clone()),
         products: 1_000,
@@ -27,20 +24,16 @@ fn sigterm_answers_requests_in_flight_before_the_service_exits() {
     }
     let lock = lock_products(&database);
     let mut write = send_write(&service, "POST", "/products", "answered");
-    until_blocked(postgres, &database, 1);
+    until_blocked(&service, &database, 1);
     let left = send_write(&service, "POST", "/products", "left");
-    until_blocked(postgres, &database, 2);
-    let mut read = Conn::open(&service.url);
-    read.send(b"GET /products/2 HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
-    until_blocked(postgres, &database, 3);
+    until_blocked(&service, &database, 2);
+    let mut read = send_read(&service, 2);
+    until_blocked(&service, &database, 3);
     left.reset();
 
     service.program.signal(Signal::SIGTERM);
-    let started = Instant::now();
-    while Conn::try_open(&service.url).is_ok() {
-        assert!(started.elapsed() < HANG, "it still takes connections");
-    }
-    // Those who have nothing to wait for are let go while others are still served.
+    service.until("refusing connections", || Conn::try_open(&service.url).is_err());
+    // Connections without a request are closed while others are still served.
     for conn in &mut idle {
         assert_eq!(conn.read_to_end().unwrap(), b"");
     }
@@ -65,10 +58,12 @@ fn idle_connections_do_not_delay_shutdown() {
         assert_eq!(conn.request("GET", "/products/1", &[], b"").status, 200);
     }
     service.program.signal(Signal::SIGTERM);
-    let status = service.program.wait(HANG).expect("it ends");
+    let status = service.program.wait(CEILING).expect("it ends");
     assert_eq!(status.code(), Some(0));
+    // The service logs this when it has waited for as long as it waits for requests.
+    let log = service.program.stderr();
+    assert!(!log.contains("were not answered within"), "{log}");
     for mut conn in idle {
-        conn.set_timeout(Duration::from_secs(1)).unwrap();
         assert_eq!(conn.read_to_end().unwrap(), b"");
     }
 }
