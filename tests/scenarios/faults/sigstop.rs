@@ -1,4 +1,4 @@
-//! The service itself stands still for a while.
+//! The service, stopped by `SIGSTOP` and resumed.
 
 use std::thread;
 use std::time::Duration;
@@ -10,6 +10,8 @@ use crate::service::{Service, Setup};
 use crate::traffic::{EXACT, Traffic, absent_id, workloads};
 
 const PRODUCTS: i64 = 20_000;
+/// Longer than an instance may be silent.
+const STOPPED: Duration = Duration::from_millis(3_300);
 
 #[test]
 fn case_22_a_service_resumed_after_sigstop_refuses_no_existing_id() {
@@ -26,10 +28,10 @@ fn case_22_a_service_resumed_after_sigstop_refuses_no_existing_id() {
     let traffic = Traffic::start(&service, workloads(PRODUCTS));
     for _ in 0..2 {
         traffic.wait_for_answers(20);
-        // What was under way has no time left when it goes on.
+        // The requests in flight have no time left when the service resumes.
         traffic.may_fail(true, true);
         service.program.freeze();
-        thread::sleep(Duration::from_millis(3_300));
+        thread::sleep(STOPPED);
         service.program.thaw();
         service.until("writing again", || service.put(70, "repaired").status == 200);
         traffic.wait_for_answers(2);
@@ -37,8 +39,8 @@ fn case_22_a_service_resumed_after_sigstop_refuses_no_existing_id() {
         traffic.wait_for_answers(20);
     }
     let outcomes = traffic.stop(&service);
-    // Having stood still for longer than a silent member is waited for, it could not know who had
-    // come and gone meanwhile: its gate was open for a moment, and is rebuilt.
+    // Other instances could have written unnoticed during the stop, so the gate opened, and closed
+    // again after a rebuild.
     service.until_closed();
     assert!(service.count("/gate/generation") > 1);
     assert_eq!(service.product(absent_id()), 404);
