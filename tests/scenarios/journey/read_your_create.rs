@@ -1,66 +1,84 @@
-//! Somebody asks for an id, and then it comes into being.
+//! Ids that are read before they exist, created, and read again.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use crate::client::{Client, count, id_of, is_unwritten, name_of, retry_unwritten};
 use crate::environment::{Environment, Rng, StopOnDrop, assert_no_panic};
 
-/// Each of the next `births` ids is asked for, created and asked for again. Returns how many
-/// creations had to be tried again.
-fn read_after_create(env: &Environment, births: u64, flags: &[&str]) {
+/// The most creations that may be refused in one test: the shared cache misses the time limit of a
+/// write intent on a busy machine.
+const MAX_REFUSED: usize = 20;
+
+/// Reads each of the next `creates` ids, creates it and reads it again.
+fn read_after_create(env: &Environment, creates: u64, flags: &[&str]) {
     const PRODUCTS: u64 = 1_000;
     let forced_open = flags.contains(&"open");
     let service = env.serve(PRODUCTS, flags);
     let before = service.guard();
     let mut client = Client::of(&service);
     let mut next = PRODUCTS as i64 + 1;
-    let (mut born, mut refused, mut settled) = (0, 0, 0);
-    while born < births {
-        let name = format!("born {born}");
+    let mut refused_ids = BTreeSet::new();
+    let (mut created, mut refusals, mut stored_sentinels) = (0, 0, 0);
+    while created < creates {
+        let name = format!("created {created}");
         let early = client.get(next);
         assert_eq!(early.status, 404, "{}", early.text());
-        // Every other time the sentinel has certainly reached the shared cache; in between, the
-        // birth may overtake it.
+        // For half of the ids, the sentinel is in the shared cache before the creation; for the other
+        // half, the creation may overtake it.
         if forced_open && env.has_redis() && next % 2 == 0 {
             client.until_landed();
-            settled += 1;
+            stored_sentinels += 1;
         }
-        let created = client.post(&name);
-        if env.has_redis() && is_unwritten(&created) {
-            // A busy machine. PostgreSQL gives the next one the next id.
-            refused += 1;
-            assert!(refused < 100, "{}", created.text());
-            next += 1;
+        let reply = client.post(&name);
+        if env.has_redis() && is_unwritten(&reply) {
+            refusals += 1;
+            assert!(refusals <= MAX_REFUSED, "{}", reply.text());
+            // The sequence has used up the id of a transaction that was rolled back.
+            let last = env.postgres().psql("SELECT last_value FROM products_id_seq");
+            if last == next.to_string() {
+                refused_ids.insert(next);
+                next += 1;
+            }
             continue;
         }
-        assert_eq!(created.status, 201, "{}", created.text());
-        assert_eq!(id_of(&created), next);
-        assert_eq!(name_of(&client.get(next)), name);
-        // And now from a cache.
-        assert_eq!(name_of(&client.get(next)), name);
+        assert_eq!(reply.status, 201, "{}", reply.text());
+        assert_eq!(id_of(&reply), next);
+        // From the database, then from a cache.
+        for _ in 0..2 {
+            assert_eq!(name_of(&client.get(next)), name);
+        }
         next += 1;
-        born += 1;
+        created += 1;
     }
     service.until_idle();
     let guard = service.guard();
+    let refused = refused_ids.len() as u64;
     if forced_open {
         let stored = |pointer| count(&guard, pointer) - count(&before, pointer);
-        assert_eq!(stored("/counts/nulls_stored/local"), births + refused);
+        assert_eq!(stored("/counts/nulls_stored/local"), creates + refused);
         assert_eq!(count(&guard, "/counts/refused"), 0);
         if env.has_redis() {
-            assert!(stored("/counts/nulls_stored/shared") >= settled, "{guard}");
+            assert!(stored("/counts/nulls_stored/shared") >= stored_sentinels, "{guard}");
         }
     } else {
-        // Nearly all of the early questions never got past the gate.
-        assert!(count(&guard, "/counts/refused") >= births * 9 / 10, "{guard}");
+        // Nearly all of the early reads were refused by the gate.
+        assert!(count(&guard, "/counts/refused") >= creates * 9 / 10, "{guard}");
     }
     for id in PRODUCTS as i64 + 1..next {
-        let status = client.get(id).status;
-        assert!(status == 200 || refused > 0, "{id} is lost");
+        let expected = if refused_ids.contains(&id) { 404 } else { 200 };
+        assert_eq!(client.get(id).status, expected, "{id}");
     }
+    // The answers agree with the database: a refused creation has left no row.
+    let unguarded = env.start_unguarded(0);
+    for id in refused_ids {
+        assert_eq!(unguarded.product(id), 404, "{id} was refused, but written");
+    }
+    assert_eq!(unguarded.product(next - 1), 200);
+    assert_eq!(unguarded.product(next), 404);
     if env.has_redis() {
         env.until_only_entries();
-        // One of those that are left is the probe's.
+        // One of the sentinels is the probe's.
         let nulls = env.slots().into_iter().filter(|(_, tag)| tag == "N").count() as u64;
         assert!(nulls <= refused + u64::from(forced_open), "sentinels of existing ids are left");
     }
@@ -69,24 +87,24 @@ fn read_after_create(env: &Environment, births: u64, flags: &[&str]) {
 
 #[test]
 fn case_24_an_id_that_an_exact_gate_refused_is_found_once_it_is_created() {
-    read_after_create(&Environment::sqlite(), 300, &["--gate", "bitmap"]);
-    read_after_create(&Environment::sqlite(), 300, &["--gate", "exact"]);
-    read_after_create(&Environment::postgres_and_redis(), 200, &["--gate", "bitmap"]);
+    read_after_create(&Environment::sqlite(), 200, &["--gate", "bitmap"]);
+    read_after_create(&Environment::sqlite(), 200, &["--gate", "exact"]);
+    read_after_create(&Environment::postgres_and_redis(), 100, &["--gate", "bitmap"]);
 }
 
 #[test]
 fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_sqlite() {
-    read_after_create(&Environment::sqlite(), 1_000, &[]);
+    read_after_create(&Environment::sqlite(), 300, &[]);
 }
 
 #[test]
 fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_postgres() {
-    read_after_create(&Environment::postgres_and_redis(), 1_000, &[]);
+    read_after_create(&Environment::postgres_and_redis(), 300, &[]);
 }
 
 #[test]
 fn case_24_an_id_with_a_sentinel_is_found_once_it_is_created_on_sqlite() {
-    read_after_create(&Environment::sqlite(), 1_000, &["--gate", "open", "--null-ttl", "1h"]);
+    read_after_create(&Environment::sqlite(), 300, &["--gate", "open", "--null-ttl", "1h"]);
 }
 
 #[test]
@@ -98,14 +116,14 @@ fn case_24_an_id_with_a_sentinel_is_found_once_it_is_created_on_postgres() {
     );
 }
 
-/// The same under a crowd: others ask for the id without a pause, before, during and after.
+/// The same while other clients read the id continuously, before, during and after its creation.
 #[test]
 fn case_24_an_id_polled_by_other_clients_is_found_once_it_is_created() {
-    for (env, births) in [(Environment::sqlite(), 200), (Environment::postgres_and_redis(), 60)] {
+    for (env, creates) in [(Environment::sqlite(), 100), (Environment::postgres_and_redis(), 40)] {
         for gate in ["auto", "open"] {
             let service = env.serve(0, &["--gate", gate]);
             let first = id_of(&retry_unwritten(|| Client::of(&service).post("first")));
-            // The id that was created last; those up to it exist for certain.
+            // The id that was created last.
             let last = AtomicI64::new(first);
             let done = AtomicBool::new(false);
             std::thread::scope(|scope| {
@@ -123,8 +141,8 @@ fn case_24_an_id_polled_by_other_clients_is_found_once_it_is_created() {
                 }
                 let _stop = StopOnDrop(&done);
                 let mut client = Client::of(&service);
-                for _ in 0..births {
-                    let created = retry_unwritten(|| client.post("crowded"));
+                for _ in 0..creates {
+                    let created = retry_unwritten(|| client.post("polled"));
                     assert_eq!(created.status, 201, "{}", created.text());
                     let id = id_of(&created);
                     assert_eq!(client.get(id).status, 200, "{id} is refused");
@@ -157,11 +175,12 @@ fn case_01_an_empty_table_refuses_every_id_until_the_first_insert() {
         assert_eq!(name_of(&client.get(id)), "the first");
         let guard = service.guard();
         let before = count(&guard, "/counts/passed_maybe");
-        for _ in 0..10_000 {
+        // At the rate of 0.001, 2 of 2,000 pass; the limit is five standard deviations above that.
+        for _ in 0..2_000 {
             assert_eq!(client.get(rng.absent_id()).status, 404);
         }
         let passed = count(&service.guard(), "/counts/passed_maybe") - before;
-        assert!(passed <= 200, "{passed} of 10,000 other ids pass");
+        assert!(passed <= 9, "{passed} of 2,000 other ids pass");
         assert_no_panic(&service);
     }
 }
