@@ -1,4 +1,4 @@
-//! What users do: read, write, attack, scale out by accident.
+//! Scenarios of normal operation: reads, writes, an attack, a second instance.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,12 +8,12 @@
 
 mod attack;
 mod client;
-mod client_disconnect;
 mod environment;
 mod freshness;
 mod gate_size;
 mod methods;
 mod nulls;
+mod random_disconnects;
 mod read_your_create;
 #[expect(dead_code, reason = "it is enough that it compiles")]
 mod readme;
