@@ -1,4 +1,4 @@
-//! One keep-alive connection that asks for products.
+//! A keep-alive connection to the service.
 
 use std::time::Instant;
 
@@ -41,17 +41,17 @@ impl Client {
         json(&self.request("GET", "/guard", ""))
     }
 
-    /// Waits until no load is under way, and with it what a load does after its answer.
+    /// Waits until no load is in flight, so that each has stored its result.
     pub(crate) fn until_landed(&mut self) {
         let started = Instant::now();
         while self.guard()["in_flight"]["loads"] != 0 {
-            assert!(started.elapsed() < CEILING, "a load is under way for ever");
+            assert!(started.elapsed() < CEILING, "a load does not end");
         }
     }
 }
 
-/// Writes, once more whenever the shared cache had no time for the write intent (a busy machine): nothing
-/// was written then, and the service says so.
+/// Sends a write, and repeats it while the answer is that nothing was written: on a busy machine the
+/// shared cache may miss the time limit of a write intent.
 pub(crate) fn retry_unwritten(mut write: impl FnMut() -> Reply) -> Reply {
     let started = Instant::now();
     loop {
@@ -64,7 +64,7 @@ pub(crate) fn retry_unwritten(mut write: impl FnMut() -> Reply) -> Reply {
     }
 }
 
-/// The write was refused before it began.
+/// True if the write was refused before it changed anything.
 pub(crate) fn is_unwritten(reply: &Reply) -> bool {
     reply.status == 503 && reply.text().contains("nothing was written")
 }

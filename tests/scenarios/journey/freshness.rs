@@ -1,4 +1,4 @@
-//! Whoever asks after a change was answered sees it.
+//! Reads after an answered change, which must see the change.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,8 +10,8 @@ use crate::service::Service;
 
 const ID: i64 = 7;
 const READERS: usize = 4;
-const CHANGES: u64 = 500;
-/// The version of a product that is no more.
+const CHANGES: u64 = 300;
+/// The version of a deleted product.
 const GONE: u64 = u64::MAX;
 
 fn version(reply: &Reply) -> u64 {
@@ -19,12 +19,12 @@ fn version(reply: &Reply) -> u64 {
         return GONE;
     }
     let name = name_of(reply);
-    // As the demonstration products are called.
+    // The name of the demonstration product.
     if name == "Product 7" { 0 } else { name.strip_prefix("version ").unwrap().parse().unwrap() }
 }
 
-/// Changes the product while readers hammer it. After each answer, no reader that asks then may see
-/// anything older.
+/// Changes the product while several clients read it. A read that starts after an answered change must
+/// not return an older version.
 fn never_older(service: &Service) {
     let (answered, asked) = (AtomicU64::new(0), AtomicU64::new(0));
     let done = AtomicBool::new(false);
@@ -63,14 +63,14 @@ fn never_older(service: &Service) {
 fn deleted_ids_are_gone(service: &Service) {
     let mut client = Client::of(service);
     for id in 101..=200 {
-        // Every other one is in the caches.
+        // Half of them are in the caches.
         if id % 2 == 0 {
             assert_eq!(client.get(id).status, 200);
         }
         assert_eq!(retry_unwritten(|| client.delete(id)).status, 204, "{id}");
         assert_eq!(client.get(id).status, 404, "{id}");
         assert_eq!(retry_unwritten(|| client.delete(id)).status, 404, "{id}");
-        assert_eq!(retry_unwritten(|| client.put(id, "a ghost")).status, 404, "{id}");
+        assert_eq!(retry_unwritten(|| client.put(id, "deleted")).status, 404, "{id}");
         assert_eq!(client.get(id).status, 404, "{id}");
     }
 }

@@ -1,13 +1,13 @@
-//! Absent ids that pass the gate are asked for once.
+//! Absent ids that pass the gate, which cost one load each.
 
 use crate::client::{Client, count};
 use crate::environment::{Environment, assert_no_panic};
 use crate::service::Service;
 
-/// A gate that lets many pass.
+/// A gate with many false positives.
 const LEAKY: [&str; 6] = ["--false-positive-rate", "0.3", "--capacity", "2000", "--null-ttl", "1h"];
 
-/// An absent id that the gate has just let pass, once; found by asking.
+/// Reads absent ids until one passes the gate, and returns it.
 fn false_positive(service: &Service) -> i64 {
     let mut client = Client::of(service);
     for id in 1 << 41.. {
@@ -20,7 +20,7 @@ fn false_positive(service: &Service) -> i64 {
     unreachable!()
 }
 
-/// Finds a false positive and asks for it, 100 times in all.
+/// Finds a false positive and reads it, 100 times in all.
 fn case_26_one_load(service: &Service) -> i64 {
     let id = false_positive(service);
     let mut client = Client::of(service);
@@ -51,7 +51,7 @@ fn case_26_a_false_positive_costs_one_load_on_sqlite() {
     assert_no_panic(&service);
 }
 
-/// Also with the newer protocol of Redis, whose null is another one.
+/// With both protocols of Redis, which encode null differently.
 #[test]
 fn case_26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
     for protocol in ["resp2", "resp3"] {
@@ -66,7 +66,7 @@ fn case_26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
         assert_eq!(count(&guard, "/counts/shared/misses"), 1, "{guard}");
         env.stop(&service);
 
-        // Its own generation might refuse the id; an open gate doesn't.
+        // Another generation may refuse the id; an open gate doesn't.
         let flags = [&flags[..], &["--gate", "open"]].concat();
         let service = env.serve(0, &flags);
         let mut client = Client::of(&service);
@@ -91,7 +91,7 @@ fn case_26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
     }
 }
 
-/// Sentinels end: an id that raw SQL has brought into being is found once they are gone.
+/// An id that was inserted without the guard is found once its sentinel has expired.
 #[test]
 fn case_24_a_sentinel_ends_with_its_time_to_live() {
     let env = Environment::postgres_and_redis();

@@ -1,11 +1,11 @@
-//! Whatever a product is called, it comes back as it was written.
+//! Unusual names and descriptions, which must be read back as written.
 
 use serde_json::{Value, json};
 
 use crate::client::{Client, count, id_of, json, retry_unwritten};
 use crate::environment::{Environment, assert_no_panic};
 
-/// Names that some cache has taken for something else, or that break something else.
+/// Names that look like a null, a sentinel, an envelope or code, or that are hard to encode.
 fn names() -> Vec<String> {
     let mut names: Vec<String> = [
         "null",
@@ -59,7 +59,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Each name also stands as a description, beside the shortest and the longest ones.
+/// Products whose descriptions are all names, and the shortest and the longest descriptions.
 fn drafts() -> Vec<Value> {
     let longest = ["x", "𝄞", "\\", "\u{1}"].map(|character| character.repeat(10_000));
     let short = ["", "\"", "null"].map(str::to_owned);
@@ -94,7 +94,7 @@ fn assert_values_round_trip(env: &Environment) {
         }
         written.push((id, created.text()));
     }
-    // The same values once more, by way of PUT: each moves on by one.
+    // The same values again by PUT, each to the next product.
     for (n, (id, expected)) in written.iter_mut().enumerate() {
         let draft = &drafts[(n + 1) % drafts.len()];
         let path = format!("/products/{id}");
@@ -113,7 +113,7 @@ fn assert_values_round_trip(env: &Environment) {
     assert_no_panic(&service);
     env.stop(&service);
 
-    // Another process knows them from the shared cache, or from the database.
+    // Another process reads them from the shared cache or from the database.
     let service = env.serve(0, &[]);
     let mut client = Client::of(&service);
     for (id, expected) in &written {
@@ -146,7 +146,7 @@ fn case_25_every_value_is_read_back_as_written_on_postgres_and_redis() {
     assert_values_round_trip(&Environment::postgres_and_redis());
 }
 
-/// PostgreSQL can't store U+0000, so nobody may write it.
+/// PostgreSQL can't store U+0000, so that the service accepts it with no database.
 #[test]
 fn case_25_values_that_no_database_stores_are_refused_and_change_nothing() {
     for env in [Environment::sqlite(), Environment::postgres_and_redis()] {
