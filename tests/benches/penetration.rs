@@ -1,15 +1,15 @@
-//! What reaches the database when a script asks for ids that don't exist, with and without the guard.
+//! The loads and the costs of an attack with absent ids, with and without the guard.
 //!
 //! `cargo bench -p bloomgate-tests --bench penetration`
 //!
 //! Starts the example service on SQLite, and on PostgreSQL with Redis, with 100,000 products and a
-//! gate sized for just as many; attacks each with distinct random ids; then asks for 2,000 products
-//! that exist. `REQUESTS` in the environment changes the number of attack requests.
+//! gate of that capacity; attacks it with distinct random ids; then reads 2,000 existing products.
+//! The environment variable `REQUESTS` changes the number of attack requests.
 
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "a benchmark that can't measure ends at once, with a message"
+    reason = "a benchmark that fails ends at once, with a message"
 )]
 
 use std::process::Command;
@@ -20,7 +20,7 @@ use testbed::{PostgresServer, Program, RedisServer, TempFolder, net};
 const PRODUCTS: u64 = 100_000;
 const EXISTING_ASKED: u64 = 2_000;
 
-/// One way to run the service.
+/// A configuration of the service.
 struct Setup {
     what: &'static str,
     servers: Option<(PostgresServer, RedisServer)>,

@@ -1,26 +1,26 @@
-//! Starts the example service and asks it things.
+//! The example service, started and asked by a scenario.
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use testbed::{PostgresServer, Program, RedisServer, TempFolder, net};
 
-/// Long enough for anything that isn't hanging, on a slow machine.
+/// A limit that only a hang reaches, also on a busy machine.
 pub(crate) const CEILING: Duration = Duration::from_secs(60);
 
-/// How to start the service; everything else is its default.
+/// The service's settings that scenarios change.
 #[derive(Default)]
 pub(crate) struct Setup<'a> {
     pub(crate) postgres: Option<&'a PostgresServer>,
-    /// A database of the server, if not its own; see `PostgresServer::create_database`.
+    /// A database instead of the one of `postgres`; see `PostgresServer::create_database`.
     pub(crate) database_url: Option<String>,
     pub(crate) redis: Option<&'a RedisServer>,
-    /// Demonstration products in an empty table.
+    /// The number of demonstration products that the service adds to an empty table.
     pub(crate) products: u64,
     pub(crate) flags: &'a [&'a str],
 }
 
-/// A running service, in a data folder of its own.
+/// A running service with its own data folder.
 pub(crate) struct Service {
     pub(crate) program: Program,
     pub(crate) url: String,
@@ -29,7 +29,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts it, and waits until it listens.
+    /// Starts the service and waits until it listens.
     pub(crate) fn start(setup: &Setup<'_>) -> Self {
         let folder = testbed::temp_folder();
         let mut args = vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()];
@@ -57,14 +57,14 @@ impl Service {
         Self { program, url, args, folder }
     }
 
-    /// Starts it and waits until `/readyz` says so.
+    /// Starts the service and waits until `/readyz` answers 200.
     pub(crate) fn start_ready(setup: &Setup<'_>) -> Self {
         let service = Self::start(setup);
         service.until("ready", || service.get("/readyz").status == 200);
         service
     }
 
-    /// Kills it with signal 9 and starts it again on the same data.
+    /// Kills the service with `SIGKILL` and starts it again on the same data.
     pub(crate) fn kill_and_restart(self) -> Self {
         self.program.kill9();
         Self::launch(self.args, self.folder)
@@ -88,12 +88,22 @@ impl Service {
 
     pub(crate) fn post(&self, name: &str) -> net::Reply {
         let json = [("content-type", "application/json")];
-        net::request("POST", &format!("{}/products", self.url), &json, draft(name).as_bytes())
+        net::request(
+            "POST",
+            &format!("{}/products", self.url),
+            &json,
+            product_json(name).as_bytes(),
+        )
     }
 
     pub(crate) fn put(&self, id: i64, name: &str) -> net::Reply {
         let json = [("content-type", "application/json")];
-        net::request("PUT", &format!("{}/products/{id}", self.url), &json, draft(name).as_bytes())
+        net::request(
+            "PUT",
+            &format!("{}/products/{id}", self.url),
+            &json,
+            product_json(name).as_bytes(),
+        )
     }
 
     pub(crate) fn delete(&self, id: i64) -> net::Reply {
@@ -105,24 +115,33 @@ impl Service {
         serde_json::from_slice(&self.get("/guard").body).unwrap()
     }
 
-    /// One number of the status document, by JSON pointer.
+    /// A count of the status document, by JSON pointer.
     pub(crate) fn count(&self, pointer: &str) -> u64 {
         let guard = self.guard();
         let value = guard.pointer(pointer).unwrap_or_else(|| panic!("no {pointer} in {guard}"));
         value.as_u64().unwrap_or_else(|| panic!("{pointer} is {value}"))
     }
 
-    /// Waits for `condition` under the ceiling.
+    /// Waits until `condition` holds; fails with the status and the log after [`CEILING`].
     pub(crate) fn until(&self, what: &str, mut condition: impl FnMut() -> bool) {
         let started = Instant::now();
         while !condition() {
             assert!(
                 started.elapsed() < CEILING,
                 "not {what} after {CEILING:?}; status {}; log:\n{}",
-                self.get("/guard").text(),
+                net::try_request("GET", &format!("{}/guard", self.url), &[], b"")
+                    .map_or_else(|error| error.to_string(), |reply| reply.text()),
                 self.program.stderr()
             );
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Sends many requests one after the other. The service takes network events in the order in
+    /// which they come, so that after this it has seen the requests and disconnects before.
+    pub(crate) fn until_it_has_served_others(&self) {
+        for _ in 0..50 {
+            assert_eq!(self.get("/healthz").status, 200);
         }
     }
 
@@ -134,7 +153,7 @@ impl Service {
         self.until("closed", || self.gate_is_closed());
     }
 
-    /// Nothing is under way any more.
+    /// Waits until no load and no write is in flight.
     pub(crate) fn until_idle(&self) {
         self.until("idle", || {
             let guard = self.guard();
@@ -143,7 +162,7 @@ impl Service {
     }
 }
 
-/// A product's JSON, to be posted or put.
-pub(crate) fn draft(name: &str) -> String {
+/// The JSON of a product, as POST and PUT take it.
+pub(crate) fn product_json(name: &str) -> String {
     serde_json::json!({"name": name, "price_cents": 100, "description": "d"}).to_string()
 }

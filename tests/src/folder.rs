@@ -1,4 +1,4 @@
-//! Makes temp folders that don't outlive the test process.
+//! Temp folders that are removed with their test process.
 
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -8,11 +8,11 @@ use tempfile::TempDir;
 
 use crate::watchdog;
 
-/// Where the folders are. The paths of Unix sockets are limited to about 108 bytes and `TMPDIR`
-/// may be long, or closed to the user that runs PostgreSQL.
+/// The parent of all folders. Not `TMPDIR`: paths of Unix sockets are limited to about 108 bytes, and
+/// the user that runs PostgreSQL may have no access there.
 const PARENT: &str = "/tmp";
 
-/// A folder that everyone may enter, removed on drop or when the test process dies.
+/// A server's folder, readable by all users; removed on drop, or when the test process dies.
 #[derive(Debug)]
 pub(crate) struct Folder {
     directory: Option<TempDir>,
@@ -23,7 +23,6 @@ impl Folder {
     pub(crate) fn new(kind: &str) -> Self {
         let directory = named(kind);
         let path = directory.path().to_path_buf();
-        watchdog::watch_folder(&path);
         set_permissions(&path, Permissions::from_mode(0o755)).expect("chmod of an own temp folder");
         Self { directory: Some(directory), path }
     }
@@ -50,19 +49,22 @@ impl Drop for Folder {
     }
 }
 
-/// An empty temp folder with a short path, readable by its owner only and removed on drop.
+/// An empty temp folder with a short path, readable by its owner only; removed on drop, or when the
+/// test process dies.
 ///
 /// # Panics
 ///
-/// When the folder can't be made.
+/// When the folder can't be created.
 #[must_use]
 pub fn temp_folder() -> TempDir {
     named("files")
 }
 
 fn named(kind: &str) -> TempDir {
-    tempfile::Builder::new()
+    let directory = tempfile::Builder::new()
         .prefix(&format!("{}{kind}-", watchdog::FOLDER_PREFIX))
         .tempdir_in(PARENT)
-        .unwrap_or_else(|error| panic!("no temp folder in {PARENT}: {error}"))
+        .unwrap_or_else(|error| panic!("no temp folder in {PARENT}: {error}"));
+    watchdog::watch_folder(directory.path());
+    directory
 }

@@ -4,18 +4,18 @@
 //! |---|---|
 //! | [`RedisServer`] | `redis-server`, 7.0 or later, on a free port and on a Unix socket |
 //! | [`PostgresServer`] | PostgreSQL on a Unix socket, from a cached template |
-//! | [`Program`] | any program, with its output, its signals and what it costs |
+//! | [`Program`] | any program, with access to its output, signals, CPU time and memory |
 //!
 //! [`workspace_binary`] finds the programs of this workspace, and [`net`] talks HTTP to them
 //! byte for byte.
 //!
-//! Every server has a temp folder of its own. Both are gone when the fixture is dropped, and also
-//! when the test process dies without dropping anything: a watchdog holds one end of a pipe whose
-//! other end only the test process has. So a fixture may live in a `static`.
+//! Every server has its own temp folder. Both are removed when the fixture is dropped, and also when
+//! the test process dies without dropping anything, because a watchdog process notices its end. So a
+//! fixture may be stored in a `static`. The same holds for the folders of [`temp_folder`].
 //!
-//! A server program that is missing makes the test fail and say which package has it. No test is
-//! skipped. All methods block and take `&self`: call them from a blocking task in asynchronous
-//! tests when they may take long.
+//! If a server program is missing, the test fails and names the package to install; no test is
+//! skipped. All methods block and take `&self`: in asynchronous tests, call those that may take long
+//! from a blocking task.
 //!
 //! ```
 //! let redis = testbed::RedisServer::start();
@@ -26,7 +26,7 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "a fixture that can't do its work fails the test at once, with a message"
+    reason = "a fixture that fails ends the test at once, with a message"
 )]
 
 mod folder;

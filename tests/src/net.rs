@@ -1,8 +1,7 @@
-//! Talks HTTP/1.1 byte for byte.
+//! A blocking HTTP/1.1 client that sends and returns exact bytes.
 //!
-//! The client is blocking and changes nothing: a path goes out as it is written, also when it holds
-//! `%2F`, `..` or what no URL may hold, and [`Reply::raw`] is what came back. Whatever takes
-//! longer than [`PATIENCE`] is an error.
+//! A path is sent as it is written, also with `%2F`, `..` or characters that a URL must not contain,
+//! and [`Reply::raw`] is the unchanged reply. A step that takes longer than [`TIMEOUT`] is an error.
 
 mod conn;
 mod port;
@@ -15,10 +14,10 @@ pub use conn::Conn;
 pub use port::free_port;
 pub use reply::Reply;
 
-/// How long one step of a connection may take, unless [`Conn::set_timeout`] says otherwise.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest duration of one step of a connection, unless set by [`Conn::set_timeout`].
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Asks for `url`, which is `http://HOST:PORT/PATH`, over a connection of its own.
+/// Gets `url`, which is `http://HOST:PORT/PATH`, on a new connection.
 ///
 /// # Panics
 ///
@@ -28,7 +27,7 @@ pub fn get(url: &str) -> Reply {
     request("GET", url, &[], b"")
 }
 
-/// Sends a request over a connection of its own.
+/// Sends a request on a new connection.
 ///
 /// `Host`, `Connection: close` and, with a body, `Content-Length` are added unless `headers` has
 /// them.

@@ -1,4 +1,4 @@
-//! Starts a PostgreSQL server of a test's own.
+//! A PostgreSQL server for tests.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -18,14 +18,14 @@ use crate::psql::{ask, without_settings};
 use crate::watchdog::End;
 
 const START: Duration = Duration::from_secs(60);
-const STOP: Duration = Duration::from_secs(10);
+const STOP: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(60);
 const LOG: &str = "postgres.log";
 
 /// A PostgreSQL server on a Unix socket, with the superuser `postgres` and no passwords.
 ///
-/// It never waits for the disk, so it is fast and keeps nothing when the machine fails. Dropping
-/// it stops it and removes its folder.
+/// It doesn't wait for the disk: it is fast, and loses data when the machine fails. Dropping it stops
+/// the server and removes its folder.
 #[derive(Debug)]
 pub struct PostgresServer {
     process: Mutex<Process>,
@@ -36,7 +36,7 @@ pub struct PostgresServer {
 impl PostgresServer {
     /// Starts a server and waits until it accepts connections.
     ///
-    /// All servers started so have the same system identifier, like a server and its backup; see
+    /// All these servers have the same system identifier, as a server and its backup have; see
     /// [`with_new_identity`](Self::with_new_identity).
     ///
     /// # Panics
@@ -47,8 +47,8 @@ impl PostgresServer {
         Self::with_settings(&[])
     }
 
-    /// Like [`start`](Self::start), with settings such as `&["max_connections=20"]`. They come
-    /// last and win over those of the fixture.
+    /// Like [`start`](Self::start), with settings such as `&["max_connections=20"]`, which take
+    /// precedence over those of the fixture.
     ///
     /// # Panics
     ///
@@ -58,7 +58,7 @@ impl PostgresServer {
         Self::launch(settings, copy_template)
     }
 
-    /// Like [`start`](Self::start), with a system identifier of its own; takes about 0.5 s longer.
+    /// Like [`start`](Self::start), with its own system identifier; takes about 0.5 s longer.
     ///
     /// # Panics
     ///
@@ -68,25 +68,24 @@ impl PostgresServer {
         Self::launch(&[], initialise)
     }
 
-    /// The server of this test process, started by the first call. Give each test a database of
-    /// its own with [`create_database`](Self::create_database).
+    /// The shared server of this test process, started by the first call. Each test uses its own
+    /// database of it; see [`create_database`](Self::create_database).
     ///
     /// # Panics
     ///
     /// As [`start`](Self::start).
     #[must_use]
     pub fn shared() -> &'static Self {
-        // Never dropped: the watchdog stops it.
+        // Statics are not dropped: the watchdog stops the server.
         static SHARED: OnceLock<PostgresServer> = OnceLock::new();
         SHARED.get_or_init(Self::start)
     }
 
-    /// Starts a streaming replica of this server. Hold back its replay with
-    /// `SELECT pg_wal_replay_pause()`.
+    /// Starts a streaming replica of this server. `SELECT pg_wal_replay_pause()` pauses its replay.
     ///
     /// # Panics
     ///
-    /// When the copy can't be made or doesn't start.
+    /// When the copy can't be created or doesn't start.
     #[must_use]
     pub fn start_replica(&self) -> Self {
         Self::launch(&[], |data| {
@@ -122,11 +121,11 @@ impl PostgresServer {
         format!("postgres:///{database}?host={}&user={SUPERUSER}", self.folder.path().display())
     }
 
-    /// Makes an empty database and returns its URL.
+    /// Creates an empty database and returns its URL.
     ///
     /// # Panics
     ///
-    /// When the server doesn't make it.
+    /// When the server refuses.
     #[must_use]
     pub fn create_database(&self) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(1);
@@ -135,25 +134,24 @@ impl PostgresServer {
         self.url_for(&name)
     }
 
-    /// The process id of the postmaster, another one after a restart.
+    /// The process id of the postmaster. It changes with a restart.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process().pid()
     }
 
-    /// Stops the postmaster and its backends where they stand (`SIGSTOP`): connections stay open,
-    /// nothing is answered.
+    /// Stops the postmaster and its backends (`SIGSTOP`): connections stay open, nothing is answered.
     pub fn freeze(&self) {
         self.process().freeze();
     }
 
-    /// Lets a frozen server go on (`SIGCONT`).
+    /// Resumes a frozen server (`SIGCONT`).
     pub fn thaw(&self) {
         self.process().thaw();
     }
 
-    /// Ends the server at once and closes its connections (an *immediate* shutdown). What was
-    /// committed is there again after [`restart`](Self::restart).
+    /// Ends the server at once and closes its connections (an *immediate* shutdown). Committed rows
+    /// are present after [`restart`](Self::restart).
     pub fn stop(&self) {
         stop(&self.process());
     }
@@ -197,7 +195,7 @@ impl PostgresServer {
     ///
     /// # Errors
     ///
-    /// What `psql` said, or that the time is over.
+    /// The message of `psql`, or of the timeout.
     pub fn try_psql_at(&self, url: &str, sql: &str, timeout: Duration) -> Result<String, String> {
         let script = self.folder.path().join(format!("psql-{}.sql", unique()));
         std::fs::write(&script, sql).expect("a file in an own folder");
@@ -206,7 +204,7 @@ impl PostgresServer {
         answer
     }
 
-    /// The file that holds the server's log.
+    /// The server's log file.
     #[must_use]
     pub fn log_file(&self) -> PathBuf {
         self.folder.path().join(LOG)
@@ -239,7 +237,7 @@ fn launch(folder: &Folder, settings: &[String]) -> Process {
         "full_page_writes=off",
         "max_connections=200",
         "shared_buffers=64MB",
-        // Its files go away with the folder.
+        // Its files are removed with the folder.
         "dynamic_shared_memory_type=mmap",
     ] {
         command.args(["-c", setting]);
@@ -262,8 +260,7 @@ fn launch(folder: &Folder, settings: &[String]) -> Process {
     process
 }
 
-/// Asks for a connection and looks whether it is granted, which a server that starts or recovers
-/// doesn't do.
+/// Whether the server grants a connection; it doesn't while it starts or recovers.
 fn accepts_connections(folder: &Path) -> bool {
     let hello = (|| -> std::io::Result<u8> {
         let mut stream = UnixStream::connect(folder.join(".s.PGSQL.5432"))?;
@@ -278,7 +275,7 @@ fn accepts_connections(folder: &Path) -> bool {
         stream.write_all(b"X\0\0\0\x04")?;
         Ok(kind[0])
     })();
-    // R: the authentication is over. E: it refuses.
+    // R: authenticated. E: refused.
     matches!(hello, Ok(b'R'))
 }
 

@@ -1,8 +1,8 @@
-//! Makes the data folder of a new PostgreSQL server.
+//! The data folder of a new PostgreSQL server.
 //!
-//! `initdb` takes 0.4 s, a copy of what it has made 0.06 s. So its result is kept in the target
-//! folder, one for each version of PostgreSQL, and copied. All copies have the same system
-//! identifier, like a server and its backup; [`initialise`] makes a folder with one of its own.
+//! It is a copy of a template, since a copy is faster than `initdb`. There is one template for each
+//! version of PostgreSQL, in the target folder. All copies have the same system identifier, as a
+//! server and its backup have; [`initialise`] creates a folder with a new one.
 
 use std::env;
 use std::fs;
@@ -20,7 +20,8 @@ use crate::workspace::{cache_folder, lock};
 /// The superuser of every server of these tests.
 pub(crate) const SUPERUSER: &str = "postgres";
 
-/// Who runs the servers when the tests run as root, which PostgreSQL refuses.
+/// The users that run the servers when the tests run as root, which PostgreSQL refuses; the first one
+/// that exists.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
 
 /// The PostgreSQL that is installed.
@@ -28,7 +29,7 @@ const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
 pub(crate) struct Installation {
     folder: PathBuf,
     version: String,
-    /// Whom to become, if not the present user.
+    /// The user and group that run the servers, if not the current ones.
     user: Option<(u32, u32)>,
 }
 
@@ -53,7 +54,7 @@ impl Installation {
         self.folder.join(name)
     }
 
-    /// Lets `command` run as the user that may run PostgreSQL.
+    /// Makes `command` run as the user that may run PostgreSQL.
     pub(crate) fn as_user<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         match self.user {
             Some((uid, gid)) => command.uid(uid).gid(gid),
@@ -61,22 +62,23 @@ impl Installation {
         }
     }
 
-    /// Gives a file or folder to that user.
+    /// Makes that user the owner of a file or folder.
     pub(crate) fn give(&self, path: &Path) {
         if let Some((uid, gid)) = self.user {
-            chown(path, Some(uid), Some(gid))
-                .unwrap_or_else(|error| panic!("can't give away {}: {error}", path.display()));
+            chown(path, Some(uid), Some(gid)).unwrap_or_else(|error| {
+                panic!("can't change the owner of {}: {error}", path.display())
+            });
         }
     }
 }
 
-/// Makes the data folder `data` as a copy of the template.
+/// Creates the data folder `data` as a copy of the template.
 pub(crate) fn copy_template(data: &Path) {
     copy(&template(), data, Installation::get());
 }
 
-/// Makes the data folder `data`, with a system identifier of its own. Its parent must belong to
-/// the user that runs PostgreSQL.
+/// Creates the data folder `data` with a new system identifier. Its parent must belong to the user that
+/// runs PostgreSQL.
 pub(crate) fn initialise(data: &Path) {
     let installation = Installation::get();
     let mut command = Command::new(installation.program("initdb"));
@@ -87,7 +89,7 @@ pub(crate) fn initialise(data: &Path) {
     run(installation.as_user(&mut command));
 }
 
-/// The template of this version, made if it isn't there.
+/// The template of this version, created if it is missing.
 fn template() -> PathBuf {
     let installation = Installation::get();
     let cache = cache_folder();
@@ -101,8 +103,8 @@ fn template() -> PathBuf {
     }
     let _lock = lock(&cache.join("template.lock"));
     if !template.is_dir() {
-        // Made where the unprivileged user can reach it, copied to where it stays, then renamed:
-        // a folder with the final name is always whole.
+        // Created where the unprivileged user has access, copied to the cache, then renamed, so that
+        // a folder with the final name is always complete.
         let folder = Folder::new("initdb");
         installation.give(folder.path());
         let data = folder.path().join("data");
@@ -144,7 +146,7 @@ fn copy_files(from: &Path, to: &Path, made: &impl Fn(&Path)) {
     });
 }
 
-/// The folder of the server's programs: in `PATH`, or the newest where Debian keeps them.
+/// The folder of the server's programs: in `PATH`, or the newest one of Debian's packages.
 fn find_folder() -> Option<PathBuf> {
     let complete = |folder: &PathBuf| {
         ["initdb", "postgres", "psql"].iter().all(|name| folder.join(name).is_file())
@@ -174,7 +176,7 @@ fn unprivileged_user() -> Option<(u32, u32)> {
     Some((user.uid.as_raw(), user.gid.as_raw()))
 }
 
-/// Runs a program to its end, which must be a success.
+/// Runs a program until it ends; fails unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("can't run {command:?}: {error}"));
     assert!(

@@ -1,4 +1,4 @@
-//! Runs one child process that can be frozen, measured or ended.
+//! A child process that can be frozen, measured and ended.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -14,8 +14,8 @@ use nix::unistd::Pid;
 
 use crate::watchdog::{self, End};
 
-/// How long a signal may take to show its effect.
-const CEILING: Duration = Duration::from_secs(20);
+/// The longest wait for the effect of a signal; only a hang lasts this long.
+const CEILING: Duration = Duration::from_secs(60);
 
 /// A child that is killed on drop, or by the watchdog when the test process dies.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ struct State {
     status: Option<ExitStatus>,
 }
 
-/// A command that starts `program` once [`Process::spawn`] has told the watchdog of it: until then
-/// a shell waits for a line on its input, and gives up if the test process dies meanwhile.
+/// A command that starts `program` after [`Process::spawn`] has registered it with the watchdog: a
+/// shell waits for a line on its input before, and exits if the test process dies meanwhile.
 pub(crate) fn command(program: &Path) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", r#"read -r go && exec "$0" "$@" </dev/null"#]).arg(program);
@@ -40,7 +40,7 @@ pub(crate) fn command(program: &Path) -> Command {
 }
 
 impl Process {
-    /// Starts what [`command`] has made, in a process group of its own.
+    /// Starts a command from [`command`] in its own process group.
     pub(crate) fn spawn(command: &mut Command, end: End) -> (Self, Pipes) {
         let mut child = command
             .stdin(Stdio::piped())
@@ -50,7 +50,7 @@ impl Process {
         let pid = pid_of(&child);
         watchdog::watch_process(pid, end);
         if let Some(mut input) = child.stdin.take() {
-            // When this fails the child is dead already, which its exit status tells.
+            // If this fails, the child has exited, which its status shows.
             let _ = input.write_all(b"go\n");
         }
         let pipes = Pipes { stdout: child.stdout.take(), stderr: child.stderr.take() };
@@ -65,7 +65,7 @@ impl Process {
     pub(crate) fn signal(&self, signal: Signal) {
         let mut state = self.state();
         if self.poll(&mut state).is_none() {
-            // The process can't be reaped meanwhile, so the pid is still its own.
+            // The lock prevents that the process is reaped, so the pid is still valid.
             kill(self.pid, signal)
                 .unwrap_or_else(|error| panic!("{signal} to {}: {error}", self.pid));
         }
@@ -92,33 +92,33 @@ impl Process {
     }
 
     fn try_kill(&self) -> Option<ExitStatus> {
-        let (family, _) = self.stop_family();
-        for &pid in family.iter().filter(|&&pid| pid != self.pid) {
-            // A descendant may be gone by itself.
+        let (tree, _) = self.stop_tree();
+        for &pid in tree.iter().filter(|&&pid| pid != self.pid) {
+            // A descendant may have exited by itself.
             let _ = kill(pid, Signal::SIGKILL);
         }
         self.signal(Signal::SIGKILL);
         let status = self.wait(CEILING);
         until(CEILING, || {
-            family.iter().all(|&pid| stat(pid).is_none_or(|stat| stat.state == RunState::Ended))
+            tree.iter().all(|&pid| stat(pid).is_none_or(|stat| stat.state == RunState::Ended))
         });
         status
     }
 
     /// Stops the process and its descendants, and returns once none of them runs.
     pub(crate) fn freeze(&self) {
-        let (_, all) = self.stop_family();
+        let (_, all) = self.stop_tree();
         assert!(all, "process {} and its children don't stop", self.pid);
     }
 
-    /// Stops the process and its descendants; returns who they are and whether all stand still.
+    /// Stops the process and its descendants; returns their ids and whether all are stopped.
     ///
-    /// A parent is stopped before its children are listed, so that it can't fork another one. One
-    /// that waits within the kernel counts as stopped once it has its signal: it stops on its way
-    /// out, and a `vfork` whose child is stopped keeps it there.
-    fn stop_family(&self) -> (HashSet<Pid>, bool) {
+    /// A parent is stopped before its children are listed, so that it can't fork another one. A
+    /// process in an uninterruptible wait counts as stopped once it has its signal: it stops when it
+    /// leaves the kernel, and waits there while a `vfork` child of it is stopped.
+    fn stop_tree(&self) -> (HashSet<Pid>, bool) {
         self.signal(Signal::SIGSTOP);
-        let mut family = HashSet::from([self.pid]);
+        let mut tree = HashSet::from([self.pid]);
         let stopped = until(CEILING, || {
             if self.status().is_some() {
                 return true;
@@ -126,7 +126,7 @@ impl Process {
             let mut all = stat(self.pid).is_none_or(|stat| stat.state != RunState::Active);
             for pid in self.descendants() {
                 let Some(stat) = stat(pid) else { continue };
-                let is_new = family.insert(pid);
+                let is_new = tree.insert(pid);
                 if is_new {
                     let _ = kill(pid, Signal::SIGSTOP);
                 }
@@ -134,7 +134,7 @@ impl Process {
             }
             all
         });
-        (family, stopped)
+        (tree, stopped)
     }
 
     /// Lets the process and its descendants run again, children first.
@@ -163,7 +163,7 @@ impl Process {
         if state.status.is_none() {
             state.status = match state.child.try_wait() {
                 Ok(status) => status,
-                // Someone else has reaped it: it has ended, and nobody knows how.
+                // It was reaped elsewhere: it has ended with an unknown status.
                 Err(_) => Some(ExitStatus::from_raw(-1)),
             };
             if state.status.is_some() {
@@ -193,7 +193,7 @@ pub(crate) struct Pipes {
     pub(crate) stderr: Option<std::process::ChildStderr>,
 }
 
-/// Asks until the answer is yes, ever less often, and tells whether it was yes in time.
+/// Polls `done` at growing intervals; returns whether it was true before the timeout.
 pub(crate) fn until(timeout: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + timeout;
     let mut pause = Duration::from_micros(200);
@@ -209,7 +209,7 @@ pub(crate) fn until(timeout: Duration, mut done: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Whether a process has ended: it is gone, or a zombie.
+/// Whether a process has ended; a zombie has.
 #[cfg(test)]
 pub(crate) fn has_ended(pid: u32) -> bool {
     let pid = Pid::from_raw(pid.cast_signed());
@@ -235,9 +235,9 @@ fn add_children(parent: Pid, found: &mut Vec<Pid>) {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunState {
-    /// Runs, or waits so that a signal wakes it.
+    /// Runs, or waits interruptibly.
     Active,
-    /// Waits within the kernel so that no signal wakes it.
+    /// Waits in the kernel, and no signal wakes it.
     Uninterruptible,
     Stopped,
     Ended,
@@ -252,7 +252,7 @@ struct Stat {
 /// Reads `/proc/PID/stat`; `None` when there is no such process.
 fn stat(pid: Pid) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, also spaces.
+    // The name in parentheses may contain spaces and parentheses.
     let (_, rest) = text.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     let state = match *fields.first()? {

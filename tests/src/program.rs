@@ -1,4 +1,4 @@
-//! Runs a program under observation.
+//! A running program with access to its output, signals and resources.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -14,12 +14,12 @@ use nix::unistd::{SysconfVar, sysconf};
 use crate::process::{self, Process};
 use crate::watchdog::End;
 
-/// How long [`Program::terminate`] waits before it kills.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The wait of [`Program::terminate`] before it kills the program.
+const TERMINATE_WITHIN: Duration = Duration::from_secs(60);
 
-/// A program that runs, with its output so far. Dropping it kills it and its children.
+/// A running program and its output so far. Dropping it kills the program and its children.
 ///
-/// Its input is empty, and it has a process group of its own.
+/// Its input is empty, and it has its own process group.
 #[derive(Debug)]
 pub struct Program {
     process: Process,
@@ -29,7 +29,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts `path` in this process's working folder, with its environment and `envs` on top.
+    /// Starts `path` in this process's working folder, with this process's environment and `envs`.
     ///
     /// # Panics
     ///
@@ -73,7 +73,8 @@ impl Program {
 
     /// Waits for a line of standard output that begins with `prefix`, and returns that line.
     ///
-    /// Lines from before the call count too. `None` when the time is over or the output has ended.
+    /// Lines printed before the call are searched too. `None` after the timeout, or when the output
+    /// has ended.
     #[must_use]
     pub fn wait_for_line(&self, prefix: &str, timeout: Duration) -> Option<String> {
         self.stdout.wait_for(timeout, |line| line.starts_with(prefix))
@@ -108,11 +109,11 @@ impl Program {
         self.process.signal(signal);
     }
 
-    /// Sends `SIGTERM` and waits until the program ends; after 20 s it is killed, which the
-    /// returned status shows as signal 9.
+    /// Sends `SIGTERM` and waits until the program ends. After 60 s it is killed, and the returned
+    /// status has signal 9.
     pub fn terminate(&self) -> ExitStatus {
         self.process.signal(Signal::SIGTERM);
-        self.process.wait(PATIENCE).unwrap_or_else(|| self.process.kill())
+        self.process.wait(TERMINATE_WITHIN).unwrap_or_else(|| self.process.kill())
     }
 
     /// Sends `SIGKILL` and waits until the program has ended.
@@ -167,7 +168,7 @@ impl Program {
     }
 }
 
-/// The lines of one output, as they come.
+/// The lines of one output stream.
 #[derive(Debug, Default)]
 struct Lines {
     state: Mutex<LinesState>,
@@ -222,8 +223,8 @@ impl Lines {
         }
     }
 
-    /// The text so far. After the end of the program the last lines may still be in the pipe; a
-    /// child that lives on may also keep the pipe open, so the wait has a limit.
+    /// The text so far. After the end of the program, this waits for the lines that are still in the
+    /// pipe. A child of the program may keep the pipe open, so that the wait has a limit.
     fn text(&self, program_has_ended: bool) -> String {
         let limit = Duration::from_secs(if program_has_ended { 2 } else { 0 });
         let state = self
@@ -244,10 +245,10 @@ mod tests {
     use super::*;
     use crate::process::has_ended;
 
-    const LONG: Duration = Duration::from_secs(10);
+    const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn lines_are_found_when_they_come() {
+    fn output_lines_are_found_when_they_are_printed() {
         let program = Program::start(
             "sh",
             &["-c", "echo one; echo oops >&2; sleep 0.2; echo \"two $WORD\"; printf three"],
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn terminating_lets_the_program_say_goodbye() {
+    fn a_terminated_program_can_finish() {
         let script = "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.01; done";
         let program = Program::start("sh", &["-c", script], &[]);
         program.wait_for_line("ready", LONG).unwrap();
@@ -285,16 +286,19 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_program_stands_still_with_its_children() {
+    fn a_frozen_program_and_its_children_do_not_run() {
         let script = "(while :; do echo tick; sleep 0.01; done) & echo child $!; wait";
         let program = Program::start("sh", &["-c", script], &[]);
         program.wait_for_line("tick", LONG).unwrap();
         let child = program.wait_for_line("child ", LONG).unwrap()[6..].parse().unwrap();
         program.freeze();
-        thread::sleep(Duration::from_millis(50));
-        let before = program.stdout().len();
-        thread::sleep(Duration::from_millis(200));
-        assert_eq!(program.stdout().len(), before);
+        // Lines from before the freeze may still be in the pipe.
+        let mut before = program.stdout().len();
+        assert!(process::until(LONG, || {
+            thread::sleep(Duration::from_millis(200));
+            let earlier = std::mem::replace(&mut before, program.stdout().len());
+            before == earlier
+        }));
         program.thaw();
         assert!(process::until(LONG, || program.stdout().len() > before));
         drop(program);
@@ -302,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_are_measured() {
+    fn cpu_time_and_memory_are_measured() {
         let program = Program::start("sh", &["-c", "while :; do :; done"], &[]);
         assert!(process::until(LONG, || program.cpu_time().0 + program.cpu_time().1 >= 0.1));
         assert!(program.rss_bytes() > 100_000);

@@ -1,4 +1,4 @@
-//! Runs SQL through `psql`.
+//! SQL scripts, run by `psql`.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::postgres_template::Installation;
 use crate::process::{self, Process};
 use crate::watchdog::End;
 
-/// Runs a file of SQL in the database of a URL, over at most `timeout`.
+/// Runs a file of SQL in the database of a URL, for at most `timeout`.
 pub(crate) fn ask(url: &str, script: &Path, timeout: Duration) -> Result<String, String> {
     let psql = Installation::get().program("psql");
     let mut command = process::command(&psql);
@@ -35,13 +35,13 @@ pub(crate) fn ask(url: &str, script: &Path, timeout: Duration) -> Result<String,
 fn read(pipe: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // What could be read before an error still helps a message.
+        // The part before an error is still useful in a message.
         let _ = pipe.read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Removes what the environment would tell PostgreSQL's programs.
+/// Removes the environment variables that PostgreSQL's programs read.
 pub(crate) fn without_settings(command: &mut Command) -> &mut Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PG") {

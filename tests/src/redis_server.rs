@@ -1,4 +1,4 @@
-//! Starts a Redis server of a test's own.
+//! A Redis server for tests.
 
 use std::fs::File;
 use std::io;
@@ -14,10 +14,10 @@ use crate::resp::{self, Reply};
 use crate::watchdog::End;
 use crate::workspace::in_path;
 
-/// `SET … NX GET` works since this version.
-const OLDEST: (u32, u32) = (7, 0);
+/// The first version with `SET … NX GET`.
+const MIN_VERSION: (u32, u32) = (7, 0);
 const START: Duration = Duration::from_secs(30);
-const ANSWER: Duration = Duration::from_secs(10);
+const ANSWER: Duration = Duration::from_secs(60);
 const LOG: &str = "redis.log";
 
 /// A Redis server on a free port of 127.0.0.1 and on a Unix socket, without persistence.
@@ -42,8 +42,8 @@ impl RedisServer {
         Self::with_args(&[])
     }
 
-    /// Like [`start`](Self::start), with more arguments for `redis-server`, as
-    /// `&["--maxmemory", "10mb"]`. They come last and win over those of the fixture.
+    /// Like [`start`](Self::start), with more arguments for `redis-server`, such as
+    /// `&["--maxmemory", "10mb"]`, which take precedence over those of the fixture.
     ///
     /// # Panics
     ///
@@ -79,18 +79,18 @@ impl RedisServer {
         self.port
     }
 
-    /// The process id, another one after a restart.
+    /// The process id. It changes with a restart.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process().pid()
     }
 
-    /// Stops the server where it stands (`SIGSTOP`): connections stay open, nothing is answered.
+    /// Stops the server (`SIGSTOP`): connections stay open, nothing is answered.
     pub fn freeze(&self) {
         self.process().freeze();
     }
 
-    /// Lets a frozen server go on (`SIGCONT`).
+    /// Resumes a frozen server (`SIGCONT`).
     pub fn thaw(&self) {
         self.process().thaw();
     }
@@ -100,11 +100,11 @@ impl RedisServer {
         self.process().kill();
     }
 
-    /// Kills the server if it runs, and starts it on the same port with nothing in it.
+    /// Kills the server if it runs, and starts it empty on the same port.
     ///
     /// # Panics
     ///
-    /// When another program has taken the port meanwhile and keeps it.
+    /// When another program uses the port.
     pub fn restart(&self) {
         let mut process = self.process();
         process.kill();
@@ -115,7 +115,7 @@ impl RedisServer {
             match launch(&self.folder, self.port, &self.args) {
                 Some(process) => break process,
                 None if Instant::now() < end => std::thread::sleep(Duration::from_millis(100)),
-                None => panic!("redis-server restarts on no port {}", self.port),
+                None => panic!("redis-server can't restart on port {}", self.port),
             }
         };
     }
@@ -125,13 +125,13 @@ impl RedisServer {
     ///
     /// # Panics
     ///
-    /// When the server doesn't answer within 10 s.
+    /// When the server doesn't answer within 60 s.
     pub fn command(&self, args: &[&str]) -> String {
         let reply = self.try_command(args, ANSWER);
         reply.unwrap_or_else(|error| panic!("redis-server on {args:?}: {error}")).to_string()
     }
 
-    /// Sends one command, of text or bytes, and returns the reply as it is.
+    /// Sends one command, of text or bytes, and returns the unformatted reply.
     ///
     /// # Errors
     ///
@@ -145,8 +145,8 @@ impl RedisServer {
     }
 }
 
-/// Starts a server and waits until the one that answers on `port` is this one. `None` when it
-/// ended by itself because the port was taken.
+/// Starts a server and waits until it answers on `port` (and not another one). `None` when it exited
+/// because the port is in use.
 fn launch(folder: &Folder, port: u16, args: &[String]) -> Option<Process> {
     let log = File::create(folder.path().join(LOG)).expect("a log file in an own folder");
     let mut command = process::command(binary());
@@ -190,17 +190,17 @@ fn binary() -> &'static PathBuf {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let version = version(&text);
         assert!(
-            version.is_some_and(|version| version >= OLDEST),
+            version.is_some_and(|version| version >= MIN_VERSION),
             "{} is too old, {}.{} is needed: {text}",
             path.display(),
-            OLDEST.0,
-            OLDEST.1,
+            MIN_VERSION.0,
+            MIN_VERSION.1,
         );
         path
     })
 }
 
-/// Reads `… v=7.0.15 …`.
+/// Parses `… v=7.0.15 …`.
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.split_once("v=")?.1.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_in_parallel_threads_dont_collide() {
+    fn servers_started_by_parallel_threads_do_not_collide() {
         let servers: Vec<RedisServer> = thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(RedisServer::start)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_server_answers_after_it_thaws() {
+    fn a_frozen_redis_answers_after_it_is_thawed() {
         let redis = RedisServer::start();
         redis.freeze();
         let error = redis.try_command(&["PING"], SHORT).unwrap_err();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_server_comes_back_empty_on_its_port() {
+    fn a_killed_redis_restarts_empty_on_its_port() {
         let redis = RedisServer::start();
         let (port, pid) = (redis.port(), redis.pid());
         redis.command(&["SET", "key", "value"]);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_server_is_restarted_too() {
+    fn a_frozen_redis_can_be_restarted() {
         let redis = RedisServer::start();
         redis.freeze();
         redis.restart();
@@ -273,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_port_is_noticed() {
+    fn a_port_in_use_is_detected() {
         let redis = RedisServer::start();
         let folder = Folder::new("redis");
         assert!(launch(&folder, redis.port(), &[]).is_none());
     }
 
     #[test]
-    fn arguments_reach_the_server() {
+    fn redis_arguments_reach_the_server() {
         let redis = RedisServer::with_args(&["--maxmemory", "3mb"]);
         assert_eq!(redis.command(&["CONFIG", "GET", "maxmemory"]), "maxmemory\n3145728");
         assert!(redis.unix_url().len() < 100);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read() {
+    fn redis_versions_are_parsed() {
         assert_eq!(version("Redis server v=7.0.15 sha=00000000:0"), Some((7, 0)));
         assert_eq!(version("Redis server v=6.2.1 sha=0"), Some((6, 2)));
         assert_eq!(version("something else"), None);

@@ -1,4 +1,4 @@
-//! Speaks just enough of the Redis protocol for tests.
+//! A client of the Redis protocol, as far as tests need it.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -48,7 +48,7 @@ impl std::fmt::Display for Reply {
     }
 }
 
-/// Sends one command over a connection of its own; `timeout` limits each of its steps.
+/// Sends one command on a new connection; `timeout` limits each of its steps.
 pub(crate) fn ask<A: AsRef<[u8]>>(port: u16, args: &[A], timeout: Duration) -> io::Result<Reply> {
     let address = ([127, 0, 0, 1], port).into();
     let mut stream = TcpStream::connect_timeout(&address, timeout)?;
@@ -71,8 +71,8 @@ fn read(input: &mut impl BufRead) -> io::Result<Reply> {
     let Some(line) = line.strip_suffix("\r\n") else {
         return Err(io::ErrorKind::UnexpectedEof.into());
     };
-    let (kind, rest) = line.split_at_checked(1).ok_or_else(|| nonsense(line))?;
-    let number = || rest.parse::<i64>().map_err(|_| nonsense(line));
+    let (kind, rest) = line.split_at_checked(1).ok_or_else(|| invalid_reply(line))?;
+    let number = || rest.parse::<i64>().map_err(|_| invalid_reply(line));
     Ok(match kind {
         "+" => Reply::Simple(rest.to_owned()),
         "-" => Reply::Error(rest.to_owned()),
@@ -85,11 +85,11 @@ fn read(input: &mut impl BufRead) -> io::Result<Reply> {
             Reply::Bulk(bytes)
         }
         "*" => Reply::List((0..number()?).map(|_| read(input)).collect::<io::Result<_>>()?),
-        _ => return Err(nonsense(line)),
+        _ => return Err(invalid_reply(line)),
     })
 }
 
-fn nonsense(line: &str) -> io::Error {
+fn invalid_reply(line: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("not a Redis reply: {line:?}"))
 }
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_reply_is_read() {
+    fn every_kind_of_redis_reply_is_parsed() {
         let bytes = b"*6\r\n+OK\r\n-ERR no\r\n:-7\r\n$4\r\na\r\nb\r\n$-1\r\n*1\r\n$0\r\n\r\n";
         let reply = read(&mut &bytes[..]).unwrap();
         let Reply::List(items) = &reply else { panic!("not a list: {reply:?}") };

@@ -1,12 +1,12 @@
-//! Ends what outlives its test process.
+//! A supervisor that removes the servers and temp folders of a test process that died.
 //!
-//! One shell per test process reads a pipe of which only the test process holds the other end
-//! (it is closed on `exec`, so no server inherits it). Each line tells of a process or a folder
-//! that begins or ceases to need watching. When the pipe closes, however the test process went,
-//! the shell ends the processes that are left and removes the folders.
+//! It is one shell per test process. The shell reads a pipe whose other end only the test process
+//! holds (it is closed on `exec`, so that no server inherits it). Each line starts or stops the
+//! watching of a process or a folder. The pipe closes however the test process ends, also by
+//! `SIGKILL`; then the shell ends the remaining processes and removes the remaining folders.
 //!
-//! The shell has a process group of its own and ignores the signals of a terminal, so that Ctrl-C
-//! or a runner that kills the test's group doesn't take the watchdog away first.
+//! The shell has its own process group and ignores the signals of a terminal, so that it survives
+//! Ctrl-C and a test runner that kills the test's process group.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -16,19 +16,20 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use nix::unistd::Pid;
 
-/// How the names of all watched folders begin. The watchdog removes no others.
+/// The prefix of the names of all watched folders. The watchdog removes no other folder.
 pub(crate) const FOLDER_PREFIX: &str = "bloomgate-";
 
-/// How a process is ended when its test process is gone.
+/// How the watchdog ends a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// `SIGKILL` to it and to all its descendants.
     Kill,
-    /// `SIGQUIT`, and `SIGKILL` after three seconds: PostgreSQL frees its shared memory so.
+    /// `SIGQUIT`, then `SIGKILL` after three seconds: PostgreSQL frees its shared memory on
+    /// `SIGQUIT`.
     QuitFirst,
 }
 
-/// The program of the shell. Processes are kept as `PID:END`, folders as paths.
+/// The shell's program. It keeps processes as `PID:END` and folders as paths.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 processes=' ' folders=' '
@@ -66,21 +67,21 @@ done
 static WATCHDOG: OnceLock<Mutex<Child>> = OnceLock::new();
 
 pub(crate) fn watch_process(pid: Pid, end: End) {
-    tell(&format!("process {}\n", entry(pid, end)))
+    send(&format!("process {}\n", entry(pid, end)))
         .expect("the watchdog of this test process died");
 }
 
 pub(crate) fn forget_process(pid: Pid, end: End) {
-    // Without a watchdog there is nothing to forget, and this runs in destructors.
-    let _ = tell(&format!("no-process {}\n", entry(pid, end)));
+    // This runs in destructors, which must not panic. Without a watchdog nothing is watched.
+    let _ = send(&format!("no-process {}\n", entry(pid, end)));
 }
 
 pub(crate) fn watch_folder(path: &Path) {
-    tell(&format!("folder {}\n", path.display())).expect("the watchdog of this test process died");
+    send(&format!("folder {}\n", path.display())).expect("the watchdog of this test process died");
 }
 
 pub(crate) fn forget_folder(path: &Path) {
-    let _ = tell(&format!("no-folder {}\n", path.display()));
+    let _ = send(&format!("no-folder {}\n", path.display()));
 }
 
 fn entry(pid: Pid, end: End) -> String {
@@ -90,7 +91,7 @@ fn entry(pid: Pid, end: End) -> String {
     }
 }
 
-fn tell(line: &str) -> std::io::Result<()> {
+fn send(line: &str) -> std::io::Result<()> {
     let mut shell = WATCHDOG.get_or_init(start).lock().unwrap_or_else(PoisonError::into_inner);
     match &mut shell.stdin {
         Some(pipe) => pipe.write_all(line.as_bytes()),
@@ -116,38 +117,42 @@ mod tests {
     use std::time::Duration;
 
     use crate::process::{has_ended, until};
-    use crate::{PostgresServer, Program, RedisServer};
+    use crate::{PostgresServer, Program, RedisServer, temp_folder};
 
     const OWNER: &str = "TESTBED_OWNER";
-    const LONG: Duration = Duration::from_secs(20);
+    const LONG: Duration = Duration::from_secs(60);
 
-    /// Not a test: the next one runs it in a process of its own.
+    /// A helper process of the test below: starts one of each fixture, then sleeps.
     #[test]
-    #[ignore = "a helper of the_servers_of_a_killed_test_process_end_too"]
-    fn owner() {
+    #[ignore = "a helper of fixtures_of_a_killed_test_process_are_removed"]
+    fn fixture_owner() {
         if std::env::var_os(OWNER).is_none() {
             return;
         }
         let frozen = PostgresServer::start();
         frozen.freeze();
         let redis = RedisServer::start();
-        let child = Program::start("sh", &["-c", "sleep 600 & echo $!; wait"], &[]);
+        let plain = temp_folder();
+        // Creates files until it is killed, as a service does in its data folder.
+        let script = "sleep 600 & echo $!; while :; do mktemp -p \"$0\" >&2; sleep 0.01; done";
+        let path = plain.path().display().to_string();
+        let child = Program::start("sh", &["-c", script, &path], &[]);
         let grandchild = child.wait_for_line("", LONG).unwrap();
-        let folders = [frozen.url(), PostgresServer::shared().url(), redis.unix_url()];
+        let urls = [frozen.url(), PostgresServer::shared().url(), redis.unix_url(), path];
         let pids = [frozen.pid(), PostgresServer::shared().pid(), redis.pid(), child.pid()];
         println!(
             "\nowns {} {} | {}",
             pids.map(|pid| pid.to_string()).join(" "),
             grandchild,
-            folders.join(" ")
+            urls.join(" ")
         );
         std::thread::sleep(Duration::from_secs(600));
     }
 
     #[test]
-    fn the_servers_of_a_killed_test_process_end_too() {
+    fn fixtures_of_a_killed_test_process_are_removed() {
         let test = std::env::current_exe().unwrap();
-        let args = ["--ignored", "--exact", "--nocapture", "watchdog::tests::owner"];
+        let args = ["--ignored", "--exact", "--nocapture", "watchdog::tests::fixture_owner"];
         let owner = Program::start(test, &args, &[(OWNER, "1")]);
         let owns = owner.wait_for_line("owns ", LONG);
         let owns = owns.unwrap_or_else(|| panic!("{}{}", owner.stdout(), owner.stderr()));
@@ -157,10 +162,10 @@ mod tests {
             .split(' ')
             .map(|url| {
                 let name = url.split_once("/tmp/").unwrap().1;
-                format!("/tmp/{}", &name[..name.find(['/', '&']).unwrap()])
+                format!("/tmp/{}", name.split(['/', '&']).next().unwrap())
             })
             .collect();
-        assert_eq!((pids.len(), folders.len()), (5, 3));
+        assert_eq!((pids.len(), folders.len()), (5, 4));
         assert!(pids.iter().all(|&pid| !has_ended(pid)), "{pids:?}");
         assert!(folders.iter().all(|folder| std::fs::exists(folder).unwrap()), "{folders:?}");
 
@@ -168,10 +173,10 @@ mod tests {
         owner.signal(crate::Signal::SIGKILL);
         assert!(owner.wait(LONG).is_some());
         for pid in pids {
-            assert!(until(LONG, || has_ended(pid)), "process {pid} lives on");
+            assert!(until(LONG, || has_ended(pid)), "process {pid} still runs");
         }
         for folder in folders {
-            assert!(until(LONG, || !std::fs::exists(&folder).unwrap()), "{folder} is still there");
+            assert!(until(LONG, || !std::fs::exists(&folder).unwrap()), "{folder} still exists");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Servers and clients that go away, stall or come back.
+//! Faults of the servers and clients around the service, and of the service itself.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,17 +6,17 @@
     reason = "a scenario's helpers fail the test at once, with a message"
 )]
 
+mod client_disconnect;
 mod crash;
-mod departed_client;
-mod ledger;
-mod pause;
+mod database_lock;
+mod outcome_log;
 mod postgres_outage;
 mod postgres_start;
 mod redis_outage;
 #[path = "../service.rs"]
 mod service;
-mod session;
 mod shutdown;
+mod sigstop;
 mod stampede;
 mod traffic;
 mod unknown_outcome;

@@ -1,17 +1,17 @@
-//! PostgreSQL that stops, dies, stalls, or throws its clients out.
+//! PostgreSQL, stopped, killed, frozen, or ending its clients' connections.
 
 use std::thread;
 use std::time::Duration;
 
 use testbed::{PostgresServer, RedisServer};
 
-use crate::ledger::assert_try_again;
+use crate::database_lock::{DatabaseSession, lock_products};
+use crate::outcome_log::assert_try_again;
 use crate::service::{Service, Setup};
-use crate::session::{Session, lock_products};
-use crate::traffic::{EXACT, Lane, Traffic, absent_id, all_at_once, lanes};
+use crate::traffic::{EXACT, Traffic, Workload, absent_id, read_concurrently, workloads};
 
 const PRODUCTS: i64 = 20_000;
-/// Never asked for before the outage.
+/// Products that are not read before the outage.
 const UNSEEN: std::ops::RangeInclusive<i64> = 91..=100;
 
 fn start(postgres: &PostgresServer, redis: &RedisServer, flags: &[&str]) -> Service {
@@ -24,66 +24,70 @@ fn start(postgres: &PostgresServer, redis: &RedisServer, flags: &[&str]) -> Serv
     })
 }
 
-/// What is cached is served, what isn't gets 503, what doesn't exist is refused as ever, and
-/// afterwards everything is as before.
-fn outage(strike: impl Fn(&PostgresServer), mend: impl Fn(&PostgresServer)) {
+/// During the outage cached products are served, other products get 503, and absent ids are refused.
+/// Afterwards all products are served.
+fn outage(break_it: impl Fn(&PostgresServer), repair: impl Fn(&PostgresServer)) {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     let service = start(&postgres, &redis, &EXACT);
     service.until_closed();
     for id in 1..=50 {
         assert_eq!(service.product(id), 200);
     }
-    let traffic = Traffic::start(&service, lanes(PRODUCTS));
-    traffic.flow(20);
+    let traffic = Traffic::start(&service, workloads(PRODUCTS));
+    traffic.wait_for_answers(20);
     traffic.may_fail(true, true);
-    strike(&postgres);
+    break_it(&postgres);
     let unseen: Vec<i64> = UNSEEN.collect();
     for _ in 0..2 {
-        all_at_once(&service, &unseen).iter().for_each(assert_try_again);
+        read_concurrently(&service, &unseen).iter().for_each(assert_try_again);
         assert!(service.gate_is_closed(), "{}", service.guard());
-        assert_eq!(service.get("/readyz").status, 200, "a fleet must not leave its balancer");
+        assert_eq!(
+            service.get("/readyz").status,
+            200,
+            "all instances would leave their load balancer"
+        );
     }
     assert_try_again(&service.put(70, "changed"));
-    traffic.flow(2);
-    mend(&postgres);
+    traffic.wait_for_answers(2);
+    repair(&postgres);
     service.until("reading again", || service.product(unseen[0]) == 200);
-    // Nothing was remembered of them.
-    for reply in all_at_once(&service, &unseen) {
+    // No failed load was remembered.
+    for reply in read_concurrently(&service, &unseen) {
         assert_eq!(reply.status, 200, "{}", reply.text());
     }
-    service.until("writing again", || service.put(70, "mended").status == 200);
-    traffic.flow(3);
+    service.until("writing again", || service.put(70, "repaired").status == 200);
+    traffic.wait_for_answers(3);
     traffic.may_fail(false, false);
-    traffic.flow(30);
-    let ledger = traffic.stop(&service);
-    for lane in ["uncached", "post"] {
-        assert!(ledger.answers(lane, 503) > 0, "{:?}", ledger.answers);
+    traffic.wait_for_answers(30);
+    let outcomes = traffic.stop(&service);
+    for workload in ["uncached", "post"] {
+        assert!(outcomes.answers(workload, 503) > 0, "{:?}", outcomes.answers);
     }
     let guard = service.guard();
     assert_eq!(guard["counts"]["loader"]["absent"], 0, "{guard}");
     assert_eq!(guard["counts"]["nulls_stored"]["local"], 0, "{guard}");
     assert_eq!(guard["counts"]["nulls_stored"]["shared"], 0, "{guard}");
     assert!(service.gate_is_closed());
-    ledger.check(&service, &Session::open(&postgres.url()).products_from(PRODUCTS + 1));
+    outcomes.check(&service, &DatabaseSession::open(&postgres.url()).products_from(PRODUCTS + 1));
 }
 
 #[test]
-fn case_27_postgres_stopped_under_load() {
+fn case_27_a_stopped_postgres_is_not_taken_for_absent_rows() {
     outage(PostgresServer::stop, PostgresServer::restart);
 }
 
 #[test]
-fn case_27_postgres_killed_under_load() {
+fn case_27_a_killed_postgres_is_not_taken_for_absent_rows() {
     outage(PostgresServer::kill, PostgresServer::restart);
 }
 
 #[test]
-fn case_27_postgres_frozen_under_load() {
+fn case_27_a_frozen_postgres_is_not_taken_for_absent_rows() {
     outage(PostgresServer::freeze, PostgresServer::thaw);
 }
 
 #[test]
-fn case_27_an_open_gate_says_503_and_not_404_while_postgres_is_down() {
+fn case_27_an_open_gate_answers_503_and_not_404_while_postgres_is_down() {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     let service = start(&postgres, &redis, &["--gate", "open"]);
     for id in 1..=50 {
@@ -91,29 +95,34 @@ fn case_27_an_open_gate_says_503_and_not_404_while_postgres_is_down() {
     }
     let (seen, unseen) = (absent_id(), [absent_id(), absent_id()]);
     assert_eq!(service.product(seen), 404);
-    let lanes =
-        || vec![Lane::Cached(1..=50), Lane::Uncached(101..=PRODUCTS), Lane::AbsentUnguarded];
-    let traffic = Traffic::start(&service, lanes());
-    traffic.flow(20);
+    let workloads = || {
+        vec![
+            Workload::Cached(1..=50),
+            Workload::Uncached(101..=PRODUCTS),
+            Workload::AbsentUnguarded,
+        ]
+    };
+    let traffic = Traffic::start(&service, workloads());
+    traffic.wait_for_answers(20);
     traffic.may_fail(true, true);
     postgres.stop();
-    all_at_once(&service, &unseen).iter().for_each(assert_try_again);
-    // A sentinel from before is an answer.
+    read_concurrently(&service, &unseen).iter().for_each(assert_try_again);
+    // A sentinel from before the outage is still served.
     assert_eq!(service.product(seen), 404);
-    traffic.flow(2);
+    traffic.wait_for_answers(2);
     postgres.restart();
     service.until("reading again", || service.product(unseen[0]) == 404);
-    traffic.flow(3);
+    traffic.wait_for_answers(3);
     traffic.may_fail(false, false);
-    traffic.flow(20);
-    let ledger = traffic.stop(&service);
-    assert!(ledger.answers("unguarded", 503) > 0, "{:?}", ledger.answers);
-    assert!(ledger.answers("unguarded", 404) > 0, "{:?}", ledger.answers);
+    traffic.wait_for_answers(20);
+    let outcomes = traffic.stop(&service);
+    assert!(outcomes.answers("unguarded", 503) > 0, "{:?}", outcomes.answers);
+    assert!(outcomes.answers("unguarded", 404) > 0, "{:?}", outcomes.answers);
     assert_eq!(service.product(unseen[1]), 404);
 }
 
 #[test]
-fn case_27_a_locked_table_is_not_an_absent_row() {
+fn case_27_a_locked_table_is_not_taken_for_absent_rows() {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     let service = start(&postgres, &redis, &EXACT);
     service.until_closed();
@@ -125,7 +134,7 @@ fn case_27_a_locked_table_is_not_an_absent_row() {
     let before = failed();
     let unseen: Vec<i64> = UNSEEN.collect();
     let lock = lock_products(&postgres.url());
-    all_at_once(&service, &unseen).iter().for_each(assert_try_again);
+    read_concurrently(&service, &unseen).iter().for_each(assert_try_again);
     for id in 1..=50 {
         assert_eq!(service.product(id), 200);
     }
@@ -134,7 +143,7 @@ fn case_27_a_locked_table_is_not_an_absent_row() {
     assert_try_again(&service.put(1, "changed"));
     drop(lock);
     service.until("reading again", || service.product(unseen[0]) == 200);
-    for reply in all_at_once(&service, &unseen) {
+    for reply in read_concurrently(&service, &unseen) {
         assert_eq!(reply.status, 200, "{}", reply.text());
     }
     assert_eq!(service.count("/counts/loader/absent"), 0);
@@ -143,25 +152,25 @@ fn case_27_a_locked_table_is_not_an_absent_row() {
 }
 
 #[test]
-fn case_27_terminated_connections_are_not_absent_rows() {
+fn case_27_terminated_connections_are_not_taken_for_absent_rows() {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     let service = start(&postgres, &redis, &EXACT);
     service.until_closed();
-    let traffic = Traffic::start(&service, lanes(PRODUCTS));
-    traffic.flow(20);
+    let traffic = Traffic::start(&service, workloads(PRODUCTS));
+    traffic.wait_for_answers(20);
     traffic.may_fail(true, true);
     for _ in 0..15 {
         terminate_connections(&postgres);
         thread::sleep(Duration::from_millis(60));
     }
     service.until("reading again", || service.product(100) == 200);
-    service.until("writing again", || service.put(70, "mended").status == 200);
-    traffic.flow(3);
+    service.until("writing again", || service.put(70, "repaired").status == 200);
+    traffic.wait_for_answers(3);
     traffic.may_fail(false, false);
-    traffic.flow(30);
-    let ledger = traffic.stop(&service);
+    traffic.wait_for_answers(30);
+    let outcomes = traffic.stop(&service);
     assert_eq!(service.count("/counts/loader/absent"), 0, "{}", service.guard());
-    ledger.check(&service, &Session::open(&postgres.url()).products_from(PRODUCTS + 1));
+    outcomes.check(&service, &DatabaseSession::open(&postgres.url()).products_from(PRODUCTS + 1));
 }
 
 /// Ends all connections of the service.

@@ -1,18 +1,18 @@
-//! PostgreSQL that isn't there at the start, or goes away during the warm-up.
+//! PostgreSQL, unavailable at the start of the service or during its warm-up.
 
 use std::thread;
 use std::time::Duration;
 
 use testbed::PostgresServer;
 
-use crate::ledger::assert_try_again;
+use crate::database_lock::DatabaseSession;
+use crate::outcome_log::assert_try_again;
 use crate::postgres_outage::terminate_connections;
 use crate::service::{Service, Setup};
-use crate::session::Session;
-use crate::traffic::{EXACT, Lane, Traffic, absent_id, all_at_once};
+use crate::traffic::{EXACT, Traffic, Workload, absent_id, read_concurrently};
 
 #[test]
-fn case_27_postgres_down_at_the_start() {
+fn case_27_a_service_started_without_postgres_answers_503_until_it_is_up() {
     let postgres = PostgresServer::start();
     postgres.stop();
     let service = Service::start(&Setup {
@@ -21,16 +21,17 @@ fn case_27_postgres_down_at_the_start() {
         flags: &EXACT,
         ..Setup::default()
     });
-    for _ in 0..2 {
+    for _ in 0..3 {
         let unready = service.get("/readyz");
         assert_try_again(&unready);
         assert!(unready.text().contains("database"), "{}", unready.text());
         let guard = service.guard();
         assert_eq!(guard["gate"]["state"], "open", "{guard}");
-        all_at_once(&service, &[1, 5_000, absent_id()]).iter().for_each(assert_try_again);
+        read_concurrently(&service, &[1, 5_000, absent_id()]).iter().for_each(assert_try_again);
         assert_try_again(&service.post("refused"));
         assert_eq!(service.get("/healthz").status, 200);
-        thread::sleep(Duration::from_millis(1_200));
+        // The service tries again each second.
+        thread::sleep(Duration::from_millis(600));
     }
     postgres.restart();
     service.until("ready", || service.get("/readyz").status == 200);
@@ -44,7 +45,7 @@ fn case_27_postgres_down_at_the_start() {
     let loads = service.count("/counts/loader/loads");
     assert_eq!(service.product(absent_id()), 404);
     assert_eq!(service.count("/counts/loader/loads"), loads);
-    let rows = Session::open(&postgres.url()).products_from(5_001);
+    let rows = DatabaseSession::open(&postgres.url()).products_from(5_001);
     assert_eq!(rows, [(id, "first".to_owned())]);
 }
 
@@ -59,7 +60,7 @@ fn case_35_an_interrupted_warm_up_never_closes_the_gate() {
         flags: &flags,
         ..Setup::default()
     };
-    // Makes and fills the table.
+    // Creates and fills the table.
     let first = Service::start(&setup);
     first.until("filled", || {
         postgres.psql("SELECT to_regclass('products') IS NOT NULL") == "t"
@@ -68,15 +69,15 @@ fn case_35_an_interrupted_warm_up_never_closes_the_gate() {
     first.program.kill9();
 
     let service = Service::start(&setup);
-    let scattered = || Lane::Uncached(ROWS - 20_000..=ROWS);
-    let traffic = Traffic::start(&service, vec![scattered(), Lane::Uncached(1..=20_000)]);
+    let scattered = || Workload::Uncached(ROWS - 20_000..=ROWS);
+    let traffic = Traffic::start(&service, vec![scattered(), Workload::Uncached(1..=20_000)]);
     traffic.may_fail(true, true);
     let mut interrupted = 0;
     let mut read_before = 0;
     while service.get("/readyz").status != 200 {
         let read = keys_read(&service);
         if read > read_before && read < ROWS as u64 && interrupted < 4 {
-            // Either way while a scan is going on.
+            // During a scan, alternately by ending its connection and the server.
             if interrupted % 2 == 0 {
                 terminate_connections(&postgres);
             } else {
@@ -93,11 +94,11 @@ fn case_35_an_interrupted_warm_up_never_closes_the_gate() {
     service.until_closed();
     let items = service.count("/gate/items");
     assert!(items >= ROWS as u64, "{items}");
-    // It went on where it had been interrupted.
+    // The scan resumed where it was interrupted.
     assert!(items < ROWS as u64 * 3 / 2, "{items}");
-    traffic.flow(3);
+    traffic.wait_for_answers(3);
     traffic.may_fail(false, false);
-    traffic.flow(100);
+    traffic.wait_for_answers(100);
     traffic.stop(&service);
     for id in (1..=ROWS).step_by(211) {
         assert_eq!(service.product(id), 200, "{id}");
@@ -105,7 +106,7 @@ fn case_35_an_interrupted_warm_up_never_closes_the_gate() {
     assert_eq!(service.product(absent_id()), 404);
 }
 
-/// How far the scan is, as `/readyz` tells it.
+/// The number of keys that the scan has read, from the text of `/readyz`.
 fn keys_read(service: &Service) -> u64 {
     let text = service.get("/readyz").text();
     let before = text.split(" keys read so far").next().filter(|before| before.len() < text.len());

@@ -1,19 +1,16 @@
-//! The service is asked to end while it works.
-
-use std::time::{Duration, Instant};
+//! Graceful shutdown of the service with requests in flight.
 
 use testbed::net::Conn;
 use testbed::{PostgresServer, Signal};
 
-use crate::departed_client::{send_write, until_blocked};
+use crate::client_disconnect::send_write;
+use crate::database_lock::{DatabaseSession, lock_products, until_blocked};
 use crate::service::{CEILING, Service, Setup};
-use crate::session::{Session, lock_products};
-use crate::traffic::{EXACT, HANG};
+use crate::traffic::{EXACT, send_read};
 
 #[test]
-fn sigterm_ends_what_is_under_way_and_nothing_else() {
-    let postgres = PostgresServer::shared();
-    let database = postgres.create_database();
+fn sigterm_answers_requests_in_flight_before_the_service_exits() {
+    let database = PostgresServer::shared().create_database();
     let service = Service::start_ready(&Setup {
         database_url: Some(database.clone()),
         products: 1_000,
@@ -27,20 +24,16 @@ fn sigterm_ends_what_is_under_way_and_nothing_else() {
     }
     let lock = lock_products(&database);
     let mut write = send_write(&service, "POST", "/products", "answered");
-    until_blocked(postgres, &database, 1);
+    until_blocked(&service, &database, 1);
     let left = send_write(&service, "POST", "/products", "left");
-    until_blocked(postgres, &database, 2);
-    let mut read = Conn::open(&service.url);
-    read.send(b"GET /products/2 HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
-    until_blocked(postgres, &database, 3);
+    until_blocked(&service, &database, 2);
+    let mut read = send_read(&service, 2);
+    until_blocked(&service, &database, 3);
     left.reset();
 
     service.program.signal(Signal::SIGTERM);
-    let started = Instant::now();
-    while Conn::try_open(&service.url).is_ok() {
-        assert!(started.elapsed() < HANG, "it still takes connections");
-    }
-    // Those who have nothing to wait for are let go while others are still served.
+    service.until("refusing connections", || Conn::try_open(&service.url).is_err());
+    // Connections without a request are closed while others are still served.
     for conn in &mut idle {
         assert_eq!(conn.read_to_end().unwrap(), b"");
     }
@@ -50,14 +43,14 @@ fn sigterm_ends_what_is_under_way_and_nothing_else() {
     assert_eq!(read.read_reply(false).unwrap().status, 200);
     let status = service.program.wait(CEILING).expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", service.program.stderr());
-    let rows = Session::open(&database).products_from(1_001);
+    let rows = DatabaseSession::open(&database).products_from(1_001);
     let mut names: Vec<&str> = rows.iter().map(|(_, name)| name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["answered", "left"]);
 }
 
 #[test]
-fn idle_clients_dont_delay_the_end() {
+fn idle_connections_do_not_delay_shutdown() {
     let service =
         Service::start_ready(&Setup { products: 1_000, flags: &EXACT, ..Setup::default() });
     let mut idle: Vec<Conn> = (0..20).map(|_| Conn::open(&service.url)).collect();
@@ -65,10 +58,12 @@ fn idle_clients_dont_delay_the_end() {
         assert_eq!(conn.request("GET", "/products/1", &[], b"").status, 200);
     }
     service.program.signal(Signal::SIGTERM);
-    let status = service.program.wait(HANG).expect("it ends");
+    let status = service.program.wait(CEILING).expect("it ends");
     assert_eq!(status.code(), Some(0));
+    // The service logs this when it has waited for as long as it waits for requests.
+    let log = service.program.stderr();
+    assert!(!log.contains("were not answered within"), "{log}");
     for mut conn in idle {
-        conn.set_timeout(Duration::from_secs(1)).unwrap();
         assert_eq!(conn.read_to_end().unwrap(), b"");
     }
 }

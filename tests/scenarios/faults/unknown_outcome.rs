@@ -1,12 +1,12 @@
-//! Writes whose connection breaks, so that nobody knows what became of them.
+//! Writes with an unknown outcome: their database connection breaks.
 
 use testbed::PostgresServer;
 
-use crate::crash::{held_commits, hold_commits, write_until_held};
-use crate::departed_client::{send_write, until_blocked};
-use crate::ledger::{assert_try_again, name_in, says_not_written};
+use crate::client_disconnect::send_write;
+use crate::crash::HeldCommits;
+use crate::database_lock::{DatabaseSession, until_blocked};
+use crate::outcome_log::{assert_try_again, is_unwritten, name_in};
 use crate::service::{Service, Setup};
-use crate::session::Session;
 use crate::traffic::EXACT;
 
 fn start(postgres: &PostgresServer) -> Service {
@@ -18,8 +18,8 @@ fn start(postgres: &PostgresServer) -> Service {
     service
 }
 
-/// Until the window has passed, the database is asked each time; then the caches work again.
-fn stays_open_until_the_window_has_passed(service: &Service, id: i64, name: &str) {
+/// Until the write window ends, each read goes to the database; after that the caches are used.
+fn stays_open_until_the_write_window_ends(service: &Service, id: i64, name: &str) {
     let path = format!("/products/{id}");
     let hits = || service.count("/counts/local/value_hits");
     let before = hits();
@@ -34,7 +34,7 @@ fn stays_open_until_the_window_has_passed(service: &Service, id: i64, name: &str
             reads += 1;
         }
     }
-    assert!(reads > 0, "the window was over before anyone looked");
+    assert!(reads > 0, "the window ended before the first read");
     assert_eq!(service.count("/in_flight/writes"), 0);
     for _ in 0..2 {
         let reply = service.get(&path);
@@ -45,44 +45,42 @@ fn stays_open_until_the_window_has_passed(service: &Service, id: i64, name: &str
 }
 
 #[test]
-fn case_55_a_commit_whose_answer_is_lost_stays_open_until_the_window_has_passed() {
+fn case_55_a_commit_whose_answer_is_lost_stays_open_until_the_write_window_ends() {
     let postgres = PostgresServer::start();
     let service = start(&postgres);
-    hold_commits(&postgres, true);
-    let write = write_until_held(&service, &postgres, "POST", "/products", "held");
+    let mut held = HeldCommits::hold(&postgres);
+    let write = held.start_write(&service, "POST", "/products", "held");
     assert_eq!(service.count("/in_flight/writes"), 1);
     let id = postgres.psql("SELECT last_value FROM products_id_seq").parse().unwrap();
-    for backend in held_commits(&postgres) {
-        postgres.psql(&format!("SELECT pg_terminate_backend({backend})"));
-    }
+    held.terminate();
     let reply = write.join().unwrap().unwrap();
     assert_try_again(&reply);
-    assert!(!says_not_written(&reply), "{}", reply.text());
-    hold_commits(&postgres, false);
+    assert!(!is_unwritten(&reply), "{}", reply.text());
+    held.release();
     let stored = postgres.psql(&format!("SELECT name FROM products WHERE id = {id}"));
-    assert_eq!(stored, "held", "PostgreSQL commits what waits for a standby only");
+    assert_eq!(stored, "held", "a COMMIT that only waits for a standby is durable");
     assert_eq!(service.count("/counts/writes_unknown"), 1);
-    stays_open_until_the_window_has_passed(&service, id, "held");
+    stays_open_until_the_write_window_ends(&service, id, "held");
 }
 
 #[test]
-fn case_55_a_change_whose_connection_breaks_stays_open_until_the_window_has_passed() {
+fn case_55_a_change_whose_connection_breaks_stays_open_until_the_write_window_ends() {
     let postgres = PostgresServer::start();
     let service = start(&postgres);
     assert_eq!(service.product(7), 200);
-    let mut lock = Session::open(&postgres.url());
+    let mut lock = DatabaseSession::open(&postgres.url());
     lock.run("BEGIN; SELECT 1 FROM products WHERE id = 7 FOR UPDATE");
     let mut conn = send_write(&service, "PUT", "/products/7", "broken");
-    until_blocked(&postgres, &postgres.url(), 1);
+    until_blocked(&service, &postgres.url(), 1);
     postgres.psql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
          WHERE application_name = 'product-detail' AND wait_event_type = 'Lock'",
     );
     let reply = conn.read_reply(false).unwrap();
     assert_try_again(&reply);
-    assert!(!says_not_written(&reply), "{}", reply.text());
+    assert!(!is_unwritten(&reply), "{}", reply.text());
     drop(lock);
-    stays_open_until_the_window_has_passed(&service, 7, "Product 7");
+    stays_open_until_the_write_window_ends(&service, 7, "Product 7");
     assert_eq!(service.put(7, "changed").status, 200);
     assert_eq!(name_in(&service.get("/products/7")), "changed");
 }

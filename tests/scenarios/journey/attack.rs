@@ -1,17 +1,18 @@
-//! Strangers ask for ids that don't exist, with the real attack tester.
+//! Requests for absent ids, sent by the attack tester.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use testbed::Program;
 
-use crate::bed::{Bed, assert_no_panic};
 use crate::client::Client;
+use crate::environment::{Environment, assert_no_panic};
 use crate::service::Service;
 
-/// Only a hang lasts this long.
+/// A limit that only a hang reaches.
 const HANG: Duration = Duration::from_secs(300);
 
+/// Runs the attack tester; fails unless each request is answered.
 fn attack(service: &Service, flags: &str) -> Value {
     let (url, guard) =
         (format!("{}/products/{{id}}", service.url), format!("{}/guard", service.url));
@@ -26,26 +27,32 @@ fn attack(service: &Service, flags: &str) -> Value {
     for error in ["connect", "transport", "timeouts", "unanswered"] {
         assert_eq!(report["errors"][error], 0, "{report}");
     }
-    for error in ["errors", "shed", "timeouts"] {
-        assert_eq!(report["guard"][error], 0, "{report}");
-    }
     report
 }
 
-/// Every attack request was answered 404; the gate refused all but a share `rate` of them, and each
-/// of those was one load.
+/// Fails if a load was shed or failed.
+fn assert_no_failed_load(report: &Value) {
+    for error in ["errors", "shed", "timeouts"] {
+        assert_eq!(report["guard"][error], 0, "{report}");
+    }
+}
+
+/// Fails unless each attack request was answered 404, the gate refused all but a share `rate` of
+/// them, and each of the others cost one load.
 ///
-/// The gate holds exactly as many ids as it is sized for, so at most `rate` of the absent ones
-/// pass: with each id asked once that is a binomial count of mean `requests × rate`. Beyond five
-/// standard deviations of it lies one run in 3,000,000. What the gate does over half a million ids,
-/// `scripts/bench` prints.
+/// The gate holds as many ids as it is sized for, and each absent id is read once. So the number of
+/// loads is binomial with a mean of at most `requests × rate`, and it exceeds five standard
+/// deviations above that in one run of 3,000,000. A test whose purpose is the rate has a mean of
+/// 500 or more, which makes the limit at most 22 % above the mean.
 fn assert_refused(report: &Value, requests: u64, rate: f64) {
     assert_eq!(report["attack"]["statuses"]["404"], requests, "{report}");
     let loads = report["guard"]["absent_loads"].as_u64().unwrap();
     let mean = requests as f64 * rate;
-    assert!((loads as f64) <= mean + 5.0 * mean.sqrt(), "{loads} loads of {requests}: {report}");
+    let limit = mean + 5.0 * (mean * (1.0 - rate)).sqrt();
+    assert!(loads as f64 <= limit, "{loads} loads of {requests}, limit {limit}: {report}");
     let refused = report["guard"]["refused"].as_u64().unwrap();
     assert_eq!(refused + loads, requests, "every request is accounted for: {report}");
+    assert_no_failed_load(report);
 }
 
 fn assert_all_found(service: &Service, products: i64, asked: i64) {
@@ -56,66 +63,72 @@ fn assert_all_found(service: &Service, products: i64, asked: i64) {
     }
 }
 
-#[test]
-fn random_ids_reach_sqlite_at_the_rate_asked_for() {
-    let bed = Bed::sqlite();
-    let service = bed.serve(20_000, &["--capacity", "20000"]);
-    let report = attack(&service, "--requests 60000 --connections 16");
-    assert_refused(&report, 60_000, 0.001);
-    assert_all_found(&service, 20_000, 2_000);
-    assert_no_panic(&service);
-}
-
-#[test]
-fn random_ids_reach_postgres_at_the_rate_asked_for() {
-    let bed = Bed::postgres_and_redis();
-    let service = bed.serve(20_000, &["--capacity", "20000"]);
-    let report = attack(&service, "--requests 20000 --connections 16");
-    assert_refused(&report, 20_000, 0.001);
+/// A gate of 20,000 ids with a rate of 0.05, which makes the statistics of few requests meaningful.
+fn assert_rate_is_kept(env: &Environment, requests: u64) {
+    let service = env.serve(20_000, &["--capacity", "20000", "--false-positive-rate", "0.05"]);
+    let report = attack(&service, &format!("--requests {requests} --connections 16"));
+    assert_refused(&report, requests, 0.05);
+    let loads = report["guard"]["absent_loads"].as_u64().unwrap();
+    assert!(loads > requests / 100, "the gate is larger than it was to be: {report}");
     assert_all_found(&service, 20_000, 500);
-    bed.until_only_entries();
+    if env.has_redis() {
+        env.until_only_entries();
+    }
     assert_no_panic(&service);
 }
 
 #[test]
-fn no_random_id_gets_through_an_exact_gate() {
-    for (bed, gate) in
-        [(Bed::sqlite(), "bitmap"), (Bed::sqlite(), "exact"), (Bed::postgres_and_redis(), "bitmap")]
-    {
-        let service = bed.serve(5_000, &["--gate", gate]);
-        let report = attack(&service, "--requests 10000 --connections 16");
-        assert_refused(&report, 10_000, 0.0);
-        assert_all_found(&service, 5_000, 1_000);
+fn absent_ids_reach_sqlite_at_most_at_the_false_positive_rate() {
+    assert_rate_is_kept(&Environment::sqlite(), 20_000);
+}
+
+#[test]
+fn absent_ids_reach_postgres_at_most_at_the_false_positive_rate() {
+    assert_rate_is_kept(&Environment::postgres_and_redis(), 10_000);
+}
+
+#[test]
+fn no_absent_id_passes_an_exact_gate() {
+    for (env, gate) in [
+        (Environment::sqlite(), "bitmap"),
+        (Environment::sqlite(), "exact"),
+        (Environment::postgres_and_redis(), "bitmap"),
+    ] {
+        let service = env.serve(5_000, &["--gate", gate]);
+        let report = attack(&service, "--requests 3000 --connections 16");
+        assert_refused(&report, 3_000, 0.0);
+        assert_all_found(&service, 5_000, 500);
         assert_no_panic(&service);
     }
 }
 
 #[test]
-fn without_the_guard_all_random_ids_reach_the_database() {
-    let bed = Bed::sqlite();
-    let service = bed.start_unguarded(1_000);
-    let report = attack(&service, "--requests 5000 --connections 8");
-    assert_eq!(report["guard"]["absent_loads"], 5000);
+fn without_the_guard_every_absent_id_reaches_the_database() {
+    let env = Environment::sqlite();
+    let service = env.start_unguarded(1_000);
+    let report = attack(&service, "--requests 2000 --connections 8");
+    assert_no_failed_load(&report);
+    assert_eq!(report["guard"]["absent_loads"], 2000);
     assert_eq!(report["guard"]["absent_loads_per_1000"], 1000.0);
     assert_eq!(report["guard"]["refused"], 0);
     assert_eq!(report["guard"]["enabled"], false);
 }
 
 #[test]
-fn ordinary_requests_amid_an_attack_are_all_answered() {
-    for bed in [Bed::sqlite(), Bed::postgres_and_redis()] {
-        let service = bed.serve(5_000, &["--capacity", "5000"]);
-        // Random ids first, then the ones just beyond the existing ones.
+fn legit_requests_are_all_answered_during_an_attack() {
+    for env in [Environment::sqlite(), Environment::postgres_and_redis()] {
+        let service = env.serve(5_000, &["--capacity", "5000"]);
+        // Random ids first, then the ids just beyond the existing ones.
         for profile in ["random", "sequential"] {
             let report = attack(
                 &service,
                 &format!(
-                    "--requests 9000 --legit-share 0.1 --legit-ids 1-5000 --connections 8 \
+                    "--requests 4500 --legit-share 0.1 --legit-ids 1-5000 --connections 8 \
                      --profile {profile} --fail-on-refusal"
                 ),
             );
-            assert_refused(&report, 9_000, 0.001);
-            assert_eq!(report["ordinary"]["statuses"]["200"], 1_000, "{report}");
+            assert_refused(&report, 4_500, 0.001);
+            assert_eq!(report["ordinary"]["statuses"]["200"], 500, "{report}");
             assert_eq!(report["ordinary_404"], 0);
             assert_eq!(report["ordinary_non_2xx"], 0);
         }
@@ -123,29 +136,39 @@ fn ordinary_requests_amid_an_attack_are_all_answered() {
     }
 }
 
-/// The connections are as many as the loads that may run at a time, so that nothing has to wait for
-/// a place, however slow the machine is.
-#[test]
-fn a_cold_start_under_zipf_traffic_sheds_nothing() {
-    for (bed, connections) in [(Bed::sqlite(), 8), (Bed::postgres_and_redis(), 32)] {
-        let service = bed.start(20_000, &[]);
-        let report = attack(
-            &service,
-            &format!(
-                "--requests 500 --legit-share 0.95 --legit-ids 1-20000 --connections {connections} \
-                 --fail-on-refusal"
-            ),
-        );
-        assert_eq!(report["ordinary"]["statuses"]["200"], 9_500, "{report}");
-        assert_eq!(report["ordinary_non_2xx"], 0);
-        assert_eq!(report["attack"]["statuses"]["404"], 500, "{report}");
-        service.until_closed();
-        let counts = service.guard()["counts"].clone();
-        for count in ["shed", "errors", "timeouts", "panics"] {
-            assert_eq!(counts["loader"][count], 0, "{counts}");
-        }
-        // One load an id at most.
-        assert!(counts["loader"]["found"].as_u64().unwrap() <= 9_500);
-        assert_no_panic(&service);
+/// There are a few more connections than loads that may run at a time, so that a load may have to wait
+/// for a permit. The faults' `loads_beyond_the_permits_wait_and_are_not_shed` makes loads wait.
+fn assert_cold_start_sheds_no_load(env: &Environment, connections: u64) {
+    let service = env.start(20_000, &[]);
+    let report = attack(
+        &service,
+        &format!(
+            "--requests 200 --legit-share 0.95 --legit-ids 1-20000 --connections {connections} \
+             --fail-on-refusal"
+        ),
+    );
+    assert_no_failed_load(&report);
+    assert_eq!(report["ordinary"]["statuses"]["200"], 3_800, "{report}");
+    assert_eq!(report["ordinary_non_2xx"], 0);
+    assert_eq!(report["attack"]["statuses"]["404"], 200, "{report}");
+    service.until_closed();
+    let counts = service.guard()["counts"].clone();
+    for count in ["shed", "errors", "timeouts", "panics"] {
+        assert_eq!(counts["loader"][count], 0, "{counts}");
     }
+    // One load per id at most.
+    assert!(counts["loader"]["found"].as_u64().unwrap() <= 3_800);
+    assert_no_panic(&service);
+}
+
+#[test]
+fn a_cold_start_under_zipf_traffic_sheds_no_load_on_sqlite() {
+    // The service allows 8 loads at a time.
+    assert_cold_start_sheds_no_load(&Environment::sqlite(), 12);
+}
+
+#[test]
+fn a_cold_start_under_zipf_traffic_sheds_no_load_on_postgres() {
+    // The service allows 32 loads at a time.
+    assert_cold_start_sheds_no_load(&Environment::postgres_and_redis(), 40);
 }

@@ -1,11 +1,11 @@
-//! One keep-alive connection that asks for products.
+//! A keep-alive connection to the service.
 
 use std::time::Instant;
 
 use serde_json::Value;
 use testbed::net::{Conn, Reply};
 
-use crate::service::{CEILING, Service, draft};
+use crate::service::{CEILING, Service, product_json};
 
 const JSON: [(&str, &str); 1] = [("Content-Type", "application/json")];
 
@@ -26,11 +26,11 @@ impl Client {
     }
 
     pub(crate) fn post(&mut self, name: &str) -> Reply {
-        self.request("POST", "/products", &draft(name))
+        self.request("POST", "/products", &product_json(name))
     }
 
     pub(crate) fn put(&mut self, id: i64, name: &str) -> Reply {
-        self.request("PUT", &format!("/products/{id}"), &draft(name))
+        self.request("PUT", &format!("/products/{id}"), &product_json(name))
     }
 
     pub(crate) fn delete(&mut self, id: i64) -> Reply {
@@ -41,22 +41,22 @@ impl Client {
         json(&self.request("GET", "/guard", ""))
     }
 
-    /// Waits until no load is under way, and with it what a load does after its answer.
+    /// Waits until no load is in flight, so that each has stored its result.
     pub(crate) fn until_landed(&mut self) {
         let started = Instant::now();
         while self.guard()["in_flight"]["loads"] != 0 {
-            assert!(started.elapsed() < CEILING, "a load is under way for ever");
+            assert!(started.elapsed() < CEILING, "a load does not end");
         }
     }
 }
 
-/// Writes, once more whenever the shared cache had no time for the write intent (a busy machine): nothing
-/// was written then, and the service says so.
-pub(crate) fn insist(mut write: impl FnMut() -> Reply) -> Reply {
+/// Sends a write, and repeats it while the answer is that nothing was written: on a busy machine the
+/// shared cache may miss the time limit of a write intent.
+pub(crate) fn retry_unwritten(mut write: impl FnMut() -> Reply) -> Reply {
     let started = Instant::now();
     loop {
         let reply = write();
-        if !was_refused(&reply) {
+        if !is_unwritten(&reply) {
             return reply;
         }
         assert!(started.elapsed() < CEILING, "{}", reply.text());
@@ -64,8 +64,8 @@ pub(crate) fn insist(mut write: impl FnMut() -> Reply) -> Reply {
     }
 }
 
-/// The write was refused before it began.
-pub(crate) fn was_refused(reply: &Reply) -> bool {
+/// True if the write was refused before it changed anything.
+pub(crate) fn is_unwritten(reply: &Reply) -> bool {
     reply.status == 503 && reply.text().contains("nothing was written")
 }
 

@@ -1,4 +1,4 @@
-//! What users do: read, write, attack, scale out by accident.
+//! Scenarios of normal operation: reads, writes, an attack, a second instance.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,19 +7,19 @@
 )]
 
 mod attack;
-mod bed;
-mod births;
 mod client;
-mod company;
-mod departures;
+mod environment;
 mod freshness;
 mod gate_size;
 mod methods;
 mod nulls;
+mod random_disconnects;
+mod read_your_create;
 #[expect(dead_code, reason = "it is enough that it compiles")]
 mod readme;
 #[expect(dead_code, reason = "the faults use the rest")]
 #[path = "../service.rs"]
 mod service;
 mod status;
+mod two_instances;
 mod values;

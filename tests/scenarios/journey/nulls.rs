@@ -1,13 +1,13 @@
-//! Absent ids that pass the gate are asked for once.
+//! Absent ids that pass the gate, which cost one load each.
 
-use crate::bed::{Bed, assert_no_panic};
 use crate::client::{Client, count};
+use crate::environment::{Environment, assert_no_panic};
 use crate::service::Service;
 
-/// A gate that lets many pass.
+/// A gate with many false positives.
 const LEAKY: [&str; 6] = ["--false-positive-rate", "0.3", "--capacity", "2000", "--null-ttl", "1h"];
 
-/// An absent id that the gate has just let pass, once; found by asking.
+/// Reads absent ids until one passes the gate, and returns it.
 fn false_positive(service: &Service) -> i64 {
     let mut client = Client::of(service);
     for id in 1 << 41.. {
@@ -20,7 +20,7 @@ fn false_positive(service: &Service) -> i64 {
     unreachable!()
 }
 
-/// Finds a false positive and asks for it, 100 times in all.
+/// Finds a false positive and reads it, 100 times in all.
 fn case_26_one_load(service: &Service) -> i64 {
     let id = false_positive(service);
     let mut client = Client::of(service);
@@ -45,30 +45,30 @@ fn case_26_one_load(service: &Service) -> i64 {
 
 #[test]
 fn case_26_a_false_positive_costs_one_load_on_sqlite() {
-    let bed = Bed::sqlite();
-    let service = bed.serve(2_000, &LEAKY);
+    let env = Environment::sqlite();
+    let service = env.serve(2_000, &LEAKY);
     case_26_one_load(&service);
     assert_no_panic(&service);
 }
 
-/// Also with the newer protocol of Redis, whose null is another one.
+/// With both protocols of Redis, which encode null differently.
 #[test]
 fn case_26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
     for protocol in ["resp2", "resp3"] {
-        let bed = Bed::postgres_and_redis();
-        let url = format!("{}/0?protocol={protocol}", bed.redis().url());
+        let env = Environment::postgres_and_redis();
+        let url = format!("{}/0?protocol={protocol}", env.redis().url());
         let flags = [&LEAKY[..], &["--redis-url", &url]].concat();
-        let service = bed.serve(2_000, &flags);
+        let service = env.serve(2_000, &flags);
         let id = case_26_one_load(&service);
         let guard = service.guard();
         assert_eq!(count(&guard, "/counts/nulls_stored/shared"), 1, "{guard}");
         assert_eq!(count(&guard, "/counts/shared/null_hits"), 0, "{guard}");
         assert_eq!(count(&guard, "/counts/shared/misses"), 1, "{guard}");
-        bed.stop(&service);
+        env.stop(&service);
 
-        // Its own generation might refuse the id; an open gate doesn't.
+        // Another generation may refuse the id; an open gate doesn't.
         let flags = [&flags[..], &["--gate", "open"]].concat();
-        let service = bed.serve(0, &flags);
+        let service = env.serve(0, &flags);
         let mut client = Client::of(&service);
         service.until_idle();
         let before = service.guard();
@@ -87,22 +87,22 @@ fn case_26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
             let more = count(&guard, pointer) - count(&before, pointer);
             assert_eq!(more, expected, "{protocol}: {pointer} from {before} to {guard}");
         }
-        bed.stop(&service);
+        env.stop(&service);
     }
 }
 
-/// Sentinels end: an id that raw SQL has brought into being is found once they are gone.
+/// An id that was inserted without the guard is found once its sentinel has expired.
 #[test]
 fn case_24_a_sentinel_ends_with_its_time_to_live() {
-    let bed = Bed::postgres_and_redis();
-    let service = bed.serve(0, &["--gate", "open", "--null-ttl", "1s"]);
+    let env = Environment::postgres_and_redis();
+    let service = env.serve(0, &["--gate", "open", "--null-ttl", "1s"]);
     assert_eq!(service.product(1), 404);
     let hits = service.count("/counts/local/null_hits");
     service.until("remembered", || {
         assert_eq!(service.product(1), 404);
         service.count("/counts/local/null_hits") > hits
     });
-    bed.postgres()
+    env.postgres()
         .psql("INSERT INTO products (name, price_cents, description) VALUES ('by hand', 1, '')");
     service.until("found", || service.product(1) == 200);
     assert_no_panic(&service);

@@ -1,15 +1,15 @@
-//! The status document says what happened, exactly.
+//! The status document: its fields and its counts.
 
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, assert_no_panic};
 use crate::client::{Client, id_of};
+use crate::environment::{Environment, assert_no_panic};
 use crate::service::Service;
 
-/// Few enough false positives that none of a test's ids is one.
+/// A false-positive rate so small that a test meets no false positive.
 const EXACT: [&str; 2] = ["--false-positive-rate", "0.0000001"];
 
-/// All fields, with an example of the type of each.
+/// All fields, each with a value of its type.
 fn shape() -> Value {
     json!({
         "enabled": true,
@@ -39,8 +39,8 @@ fn shape() -> Value {
     })
 }
 
-/// Every field of `example` is in `document`, with the same type. Where the example has null, a
-/// text will do too.
+/// Fails unless each field of `example` is in `document` with the same type. A null in the example also
+/// stands for a text.
 fn assert_shape(document: &Value, example: &Value, at: &str) {
     match (document, example) {
         (Value::Object(found), Value::Object(fields)) => {
@@ -54,7 +54,7 @@ fn assert_shape(document: &Value, example: &Value, at: &str) {
             assert!(fits, "{at} is {found}");
             assert!(found.as_f64().unwrap() >= 0.0, "{at} is {found}");
         }
-        // Without a filter nothing can be said of it.
+        // An open gate has no filter.
         (Value::Null, Value::Number(_)) if ["/gate/distinct", "/gate/capacity"].contains(&at) => {}
         (Value::String(_) | Value::Null, Value::Null)
         | (Value::Bool(_), Value::Bool(_))
@@ -64,9 +64,9 @@ fn assert_shape(document: &Value, example: &Value, at: &str) {
 }
 
 #[test]
-fn the_document_has_all_fields_in_every_state() {
-    let bed = Bed::sqlite();
-    let closed = bed.serve(100, &["--capacity", "12345"]);
+fn the_status_document_has_all_fields_in_every_state() {
+    let env = Environment::sqlite();
+    let closed = env.serve(100, &["--capacity", "12345"]);
     let guard = closed.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["enabled"], true);
@@ -78,30 +78,30 @@ fn the_document_has_all_fields_in_every_state() {
     assert!(guard["gate"]["distinct"].as_u64().is_some_and(|ids| (95..=100).contains(&ids)));
     assert_eq!(guard["gate"]["building"], false);
     assert_eq!(guard["warm_up_error"], Value::Null);
-    bed.stop(&closed);
+    env.stop(&closed);
 
-    let exact = bed.serve(0, &["--gate", "bitmap"]);
+    let exact = env.serve(0, &["--gate", "bitmap"]);
     let guard = exact.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["gate"]["family"], "bitmap");
     assert_eq!(guard["gate"]["distinct"], 100);
     assert_eq!(guard["gate"]["capacity"], Value::Null);
     assert_eq!(guard["gate"]["current_false_positive_rate"], 0.0);
-    bed.stop(&exact);
+    env.stop(&exact);
 
-    let open = bed.serve(0, &["--gate", "open"]);
+    let open = env.serve(0, &["--gate", "open"]);
     let guard = open.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["gate"]["state"], "open");
     assert_eq!(guard["gate"]["reason"], "forced");
     assert!(guard["gate"]["detail"].is_string(), "{guard}");
-    bed.stop(&open);
+    env.stop(&open);
 
-    let unguarded = bed.start_unguarded(0);
+    let unguarded = env.start_unguarded(0);
     let guard = unguarded.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["enabled"], false);
-    bed.stop(&unguarded);
+    env.stop(&unguarded);
 }
 
 /// Asserts all counts: those that are named, and 0 for the others.
@@ -128,9 +128,9 @@ fn assert_counts(service: &Service, step: &str, named: &[(&str, u64)]) {
 }
 
 #[test]
-fn counts_are_exact_on_sqlite() {
-    let bed = Bed::sqlite();
-    let service = bed.serve(100, &EXACT);
+fn the_status_counts_are_exact_on_sqlite() {
+    let env = Environment::sqlite();
+    let service = env.serve(100, &EXACT);
     let mut client = Client::of(&service);
     assert_counts(&service, "the start", &[]);
 
@@ -141,7 +141,7 @@ fn counts_are_exact_on_sqlite() {
     for id in 1_000..1_020 {
         assert_eq!(client.get(id).status, 404);
     }
-    // What is no id never comes before the gate.
+    // Texts that are no id don't reach the gate.
     for path in ["/products/0", "/products/x", "/products/007"] {
         assert_eq!(client.request("GET", path, "").status, 404);
     }
@@ -162,7 +162,7 @@ fn counts_are_exact_on_sqlite() {
     assert_eq!(client.put(1, "changed").status, 200);
     assert_eq!(client.delete(2).status, 204);
     // Refused: no query, no write.
-    assert_eq!(client.put(1_000, "nobody").status, 404);
+    assert_eq!(client.put(1_000, "absent").status, 404);
     assert_eq!(client.delete(1_001).status, 404);
     assert_counts(
         &service,
@@ -180,7 +180,7 @@ fn counts_are_exact_on_sqlite() {
 
     assert_eq!(client.get(101).status, 200);
     assert_eq!(client.get(1).status, 200);
-    // The deleted one passes the gate, once to the database and then to its sentinel.
+    // The deleted id passes the gate: the first read loads, the others find the sentinel.
     for _ in 0..5 {
         assert_eq!(client.get(2).status, 404);
     }
@@ -207,9 +207,9 @@ fn counts_are_exact_on_sqlite() {
 }
 
 #[test]
-fn counts_are_exact_on_postgres_and_redis() {
-    let bed = Bed::postgres_and_redis();
-    let service = bed.serve(100, &EXACT);
+fn the_status_counts_are_exact_on_postgres_and_redis() {
+    let env = Environment::postgres_and_redis();
+    let service = env.serve(100, &EXACT);
     let mut client = Client::of(&service);
     for id in 1..=10 {
         assert_eq!(client.get(id).status, 200);
@@ -245,12 +245,12 @@ fn counts_are_exact_on_postgres_and_redis() {
             ("writes_ended", 3),
         ],
     );
-    assert_eq!(bed.slots().len(), 11, "{:?}", bed.slots());
+    assert_eq!(env.slots().len(), 11, "{:?}", env.slots());
     drop(client);
-    bed.stop(&service);
+    env.stop(&service);
 
-    // The next one finds all that in the shared cache. It has never heard of the deleted id.
-    let service = bed.serve(0, &EXACT);
+    // The next instance finds the products in the shared cache. Its gate refuses the deleted id.
+    let service = env.serve(0, &EXACT);
     let mut client = Client::of(&service);
     for id in [1, 3, 4, 5, 6, 7, 8, 9, 10, 101] {
         assert_eq!(client.get(id).status, 200);

@@ -1,11 +1,11 @@
-//! Whatever a product is called, it comes back as it was written.
+//! Unusual names and descriptions, which must be read back as written.
 
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, assert_no_panic};
-use crate::client::{Client, count, id_of, insist, json};
+use crate::client::{Client, count, id_of, json, retry_unwritten};
+use crate::environment::{Environment, assert_no_panic};
 
-/// Names that some cache has taken for something else, or that break something else.
+/// Names that look like a null, a sentinel, an envelope or code, or that are hard to encode.
 fn names() -> Vec<String> {
     let mut names: Vec<String> = [
         "null",
@@ -59,7 +59,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Each name also stands as a description, beside the shortest and the longest ones.
+/// Products whose descriptions are all names, and the shortest and the longest descriptions.
 fn drafts() -> Vec<Value> {
     let longest = ["x", "𝄞", "\\", "\u{1}"].map(|character| character.repeat(10_000));
     let short = ["", "\"", "null"].map(str::to_owned);
@@ -74,13 +74,13 @@ fn drafts() -> Vec<Value> {
         .collect()
 }
 
-fn c25(bed: &Bed) {
-    let service = bed.serve(0, &[]);
+fn assert_values_round_trip(env: &Environment) {
+    let service = env.serve(0, &[]);
     let mut client = Client::of(&service);
     let drafts = drafts();
     let mut written = Vec::new();
     for draft in &drafts {
-        let created = insist(|| client.request("POST", "/products", &draft.to_string()));
+        let created = retry_unwritten(|| client.request("POST", "/products", &draft.to_string()));
         assert_eq!(created.status, 201, "{draft}: {}", created.text());
         let product = json(&created);
         for field in ["name", "price_cents", "description"] {
@@ -94,11 +94,11 @@ fn c25(bed: &Bed) {
         }
         written.push((id, created.text()));
     }
-    // The same values once more, by way of PUT: each moves on by one.
+    // The same values again by PUT, each to the next product.
     for (n, (id, expected)) in written.iter_mut().enumerate() {
         let draft = &drafts[(n + 1) % drafts.len()];
         let path = format!("/products/{id}");
-        let put = insist(|| client.request("PUT", &path, &draft.to_string()));
+        let put = retry_unwritten(|| client.request("PUT", &path, &draft.to_string()));
         assert_eq!(put.status, 200, "{draft}: {}", put.text());
         *expected = put.text();
         for _ in 0..2 {
@@ -111,17 +111,17 @@ fn c25(bed: &Bed) {
     assert_eq!(count(&guard, "/counts/local/value_hits"), reads, "{guard}");
     assert_eq!(count(&guard, "/counts/nulls_stored/local"), 0, "{guard}");
     assert_no_panic(&service);
-    bed.stop(&service);
+    env.stop(&service);
 
-    // Another process knows them from the shared cache, or from the database.
-    let service = bed.serve(0, &[]);
+    // Another process reads them from the shared cache or from the database.
+    let service = env.serve(0, &[]);
     let mut client = Client::of(&service);
     for (id, expected) in &written {
         assert_eq!(client.get(*id).text(), *expected);
     }
     let guard = service.guard();
     assert_eq!(count(&guard, "/counts/shared/undecodable"), 0, "{guard}");
-    if bed.has_redis() {
+    if env.has_redis() {
         let hits = count(&guard, "/counts/shared/value_hits");
         let errors = count(&guard, "/counts/shared/errors");
         assert_eq!(hits + errors, written.len() as u64, "{guard}");
@@ -132,25 +132,25 @@ fn c25(bed: &Bed) {
 }
 
 #[test]
-fn case_25_all_values_come_back_on_sqlite() {
-    c25(&Bed::sqlite());
+fn case_25_every_value_is_read_back_as_written_on_sqlite() {
+    assert_values_round_trip(&Environment::sqlite());
 }
 
 #[test]
-fn case_25_all_values_come_back_on_sqlite_and_redis() {
-    c25(&Bed::sqlite_and_redis());
+fn case_25_every_value_is_read_back_as_written_on_sqlite_and_redis() {
+    assert_values_round_trip(&Environment::sqlite_and_redis());
 }
 
 #[test]
-fn case_25_all_values_come_back_on_postgres_and_redis() {
-    c25(&Bed::postgres_and_redis());
+fn case_25_every_value_is_read_back_as_written_on_postgres_and_redis() {
+    assert_values_round_trip(&Environment::postgres_and_redis());
 }
 
-/// PostgreSQL can't store U+0000, so nobody may write it.
+/// PostgreSQL can't store U+0000, so that the service accepts it with no database.
 #[test]
-fn case_25_what_no_database_takes_is_refused_and_changes_nothing() {
-    for bed in [Bed::sqlite(), Bed::postgres_and_redis()] {
-        let service = bed.serve(3, &[]);
+fn case_25_values_that_no_database_stores_are_refused_and_change_nothing() {
+    for env in [Environment::sqlite(), Environment::postgres_and_redis()] {
+        let service = env.serve(3, &[]);
         let mut client = Client::of(&service);
         let before = client.get(1).text();
         let draft = |name: &str, description: &str| {

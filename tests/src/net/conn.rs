@@ -1,4 +1,4 @@
-//! One HTTP connection that can also misbehave.
+//! An HTTP connection that can send malformed requests and be broken off.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -7,10 +7,9 @@ use std::time::Duration;
 use nix::libc::linger;
 use nix::sys::socket::{setsockopt, sockopt::Linger};
 
-use super::{PATIENCE, Reply, reply};
+use super::{Reply, TIMEOUT, reply};
 
-/// A connection that stays open from request to request, sends any bytes, and can be closed in the
-/// middle. Dropping it closes it.
+/// A keep-alive connection that sends any bytes and can be closed at any point. Dropping it closes it.
 #[derive(Debug)]
 pub struct Conn {
     stream: BufReader<TcpStream>,
@@ -18,11 +17,11 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// Connects to `HOST:PORT`; a URL `http://HOST:PORT…` will do too.
+    /// Connects to `HOST:PORT` or to the server of a URL `http://HOST:PORT…`.
     ///
     /// # Panics
     ///
-    /// When nobody listens there.
+    /// When no server listens there.
     #[must_use]
     pub fn open(address: &str) -> Self {
         Self::try_open(address)
@@ -33,15 +32,15 @@ impl Conn {
     ///
     /// # Errors
     ///
-    /// When nobody listens there.
+    /// When no server listens there.
     pub fn try_open(address: &str) -> io::Result<Self> {
         let rest = address.strip_prefix("http://").unwrap_or(address);
         let authority = rest.split(['/', '?']).next().unwrap_or_default().to_owned();
         let address = authority.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
         stream.set_nodelay(true)?;
         let mut conn = Self { stream: BufReader::new(stream), authority };
-        conn.set_timeout(PATIENCE)?;
+        conn.set_timeout(TIMEOUT)?;
         Ok(conn)
     }
 
@@ -57,7 +56,7 @@ impl Conn {
 
     /// Sends a request and reads the reply. The connection stays usable.
     ///
-    /// `target` goes out as it is. `Host` and, with a body, `Content-Length` are added unless
+    /// `target` is sent unchanged. `Host` and, with a body, `Content-Length` are added unless
     /// `headers` has them.
     ///
     /// # Panics
@@ -103,20 +102,20 @@ impl Conn {
         self.read_reply(method == "HEAD")
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     ///
     /// # Errors
     ///
-    /// When the server takes no more.
+    /// When the server has closed the connection.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Reads one reply; `to_head` says that the request was HEAD. A `100 Continue` is a reply too.
+    /// Reads one reply; `to_head` means that the request was HEAD. A `100 Continue` is a reply too.
     ///
     /// # Errors
     ///
-    /// When it doesn't come whole and in time.
+    /// When it isn't complete in time.
     pub fn read_reply(&mut self, to_head: bool) -> io::Result<Reply> {
         reply::read(&mut self.stream, to_head)
     }
@@ -144,11 +143,11 @@ impl Conn {
     /// Closes both halves, with a FIN when all replies were read.
     pub fn close(self) {}
 
-    /// Breaks the connection off: the server gets a RST.
+    /// Resets the connection: the server receives a RST.
     ///
     /// # Panics
     ///
-    /// When the system refuses to.
+    /// When the system refuses.
     pub fn reset(self) {
         let at_once = linger { l_onoff: 1, l_linger: 0 };
         setsockopt(self.stream.get_ref(), Linger, &at_once).expect("SO_LINGER on an open socket");

@@ -1,18 +1,18 @@
-//! Finds free ports.
+//! Free TCP ports.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Mutex, PoisonError};
 
-/// A port of 127.0.0.1 that is free now, and that no other call in this process returns.
+/// A port of 127.0.0.1 that is free now and that no other call in this process returns.
 ///
-/// It is below the range from which Linux takes the ports of outgoing connections, so that one of
-/// those doesn't take the place of a server that is down for a while.
+/// It is below the range of ports that Linux uses for outgoing connections, so that none of them
+/// takes the port of a server that is restarted.
 ///
 /// # Panics
 ///
-/// When there is none.
+/// When no port is free.
 #[must_use]
 pub fn free_port() -> u16 {
     const FIRST: u16 = 20_000;
@@ -30,7 +30,7 @@ pub fn free_port() -> u16 {
     panic!("no free port from {FIRST} to {}", FIRST + COUNT);
 }
 
-/// A number that other processes don't get too.
+/// A number that differs from process to process.
 fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }

@@ -1,22 +1,22 @@
-//! Reads one HTTP reply.
+//! An HTTP reply and its parser.
 
 use std::io::{self, BufRead};
 
-/// One reply, in parts and as it came.
+/// One reply, parsed and raw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The status code.
     pub status: u16,
-    /// Names as they came and values without the spaces around them, in order.
+    /// Unchanged names, and values without surrounding spaces, in order.
     pub headers: Vec<(String, String)>,
-    /// The content, without the framing of chunks.
+    /// The content, without chunk framing.
     pub body: Vec<u8>,
-    /// All bytes from the status line to the last one of the content.
+    /// All bytes from the status line to the end of the content.
     pub raw: Vec<u8>,
 }
 
 impl Reply {
-    /// The first header of this name, in whatever case.
+    /// The first header of this name; case is ignored.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
@@ -29,8 +29,7 @@ impl Reply {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// All bytes without the lines of some headers, such as `date`, which differs from second to
-    /// second.
+    /// All bytes without the lines of some headers, such as `date`.
     #[must_use]
     pub fn raw_without(&self, names: &[&str]) -> Vec<u8> {
         let mut kept = Vec::with_capacity(self.raw.len());
@@ -51,20 +50,20 @@ impl Reply {
     }
 }
 
-/// Reads a reply; `to_head` says that the request was HEAD, whose reply has no content whatever
-/// its headers say.
+/// Reads a reply; `to_head` means that the request was HEAD, whose reply has no content even if its
+/// headers name a length.
 pub(super) fn read(input: &mut impl BufRead, to_head: bool) -> io::Result<Reply> {
     let mut input = Recorder { input, raw: Vec::new() };
     let status_line = input.line()?;
     let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let status: u16 = status.ok_or_else(|| nonsense(&status_line))?;
+    let status: u16 = status.ok_or_else(|| invalid_reply(&status_line))?;
     let mut headers = Vec::new();
     loop {
         let line = input.line()?;
         if line.is_empty() {
             break;
         }
-        let (name, value) = line.split_once(':').ok_or_else(|| nonsense(&line))?;
+        let (name, value) = line.split_once(':').ok_or_else(|| invalid_reply(&line))?;
         headers.push((name.to_owned(), value.trim().to_owned()));
     }
     let mut reply = Reply { status, headers, body: Vec::new(), raw: Vec::new() };
@@ -76,7 +75,7 @@ pub(super) fn read(input: &mut impl BufRead, to_head: bool) -> io::Result<Reply>
     } else if is_chunked {
         input.chunks()?
     } else if let Some(length) = reply.header("content-length") {
-        input.exactly(length.parse().map_err(|_| nonsense(length))?)?
+        input.exactly(length.parse().map_err(|_| invalid_reply(length))?)?
     } else {
         input.rest()?
     };
@@ -84,7 +83,7 @@ pub(super) fn read(input: &mut impl BufRead, to_head: bool) -> io::Result<Reply>
     Ok(reply)
 }
 
-/// Keeps what it reads.
+/// Stores all bytes that it reads.
 struct Recorder<'a, R> {
     input: &'a mut R,
     raw: Vec<u8>,
@@ -118,7 +117,7 @@ impl<R: BufRead> Recorder<'_, R> {
         loop {
             let line = self.line()?;
             let size = line.split(';').next().unwrap_or_default().trim();
-            let size = usize::from_str_radix(size, 16).map_err(|_| nonsense(&line))?;
+            let size = usize::from_str_radix(size, 16).map_err(|_| invalid_reply(&line))?;
             if size == 0 {
                 while !self.line()?.is_empty() {}
                 return Ok(body);
@@ -129,6 +128,6 @@ impl<R: BufRead> Recorder<'_, R> {
     }
 }
 
-fn nonsense(line: &str) -> io::Error {
+fn invalid_reply(line: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("not an HTTP reply: {line:?}"))
 }

@@ -1,4 +1,4 @@
-//! Tests of the HTTP client against a server that plays back bytes.
+//! Tests of the HTTP client against a server that sends given bytes.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ fn head(stream: &mut TcpStream) -> String {
 }
 
 #[test]
-fn the_path_goes_out_as_it_is() {
+fn the_request_path_is_sent_unchanged() {
     let (address, server) = server(|mut stream| {
         let head = head(&mut stream);
         stream.write_all(b"HTTP/1.1 200 OK\r\nX-Two:  words \r\n\r\nuntil the end").unwrap();
@@ -99,14 +99,14 @@ fn half_a_request_and_its_end_reach_the_server() {
 }
 
 #[test]
-fn a_reset_is_no_orderly_end() {
+fn a_reset_connection_is_not_a_clean_close() {
     let (address, server) = server(|mut stream| stream.read(&mut [0; 16]).map_err(|e| e.kind()));
     Conn::open(&address).reset();
     assert_eq!(server.join().unwrap(), Err(io::ErrorKind::ConnectionReset));
 }
 
 #[test]
-fn a_reply_that_breaks_off_is_an_error() {
+fn a_truncated_reply_is_an_error() {
     for raw in [
         &b""[..],
         b"HTTP/1.1 200 OK\r\nContent-Len",

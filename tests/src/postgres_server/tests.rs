@@ -4,10 +4,10 @@ use std::thread;
 
 use super::*;
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(60);
 
 #[test]
-fn sql_is_run() {
+fn psql_returns_rows_as_lines() {
     let server = PostgresServer::start();
     assert_eq!(server.psql("SELECT 1, 'two'; SELECT 3"), "1|two\n3");
     assert_eq!(server.psql("SHOW server_encoding"), "UTF8");
@@ -19,7 +19,7 @@ fn sql_is_run() {
 fn a_query_hangs_while_the_server_is_frozen() {
     let server = PostgresServer::start();
     let url = server.url();
-    // This backend exists before the freeze, so stopping the postmaster alone wouldn't hold it.
+    // This backend exists before the freeze: stopping the postmaster alone wouldn't stop it.
     let long_query = thread::scope(|scope| {
         let query = scope.spawn(|| server.psql("SELECT pg_sleep(0.5), 'done'"));
         assert!(process::until(LONG, || {
@@ -38,7 +38,7 @@ fn a_query_hangs_while_the_server_is_frozen() {
 }
 
 #[test]
-fn a_restart_keeps_data_and_url() {
+fn a_restarted_postgres_keeps_data_and_url() {
     let server = PostgresServer::start();
     let (url, pid) = (server.url(), server.pid());
     server.psql("CREATE TABLE kept (id int); INSERT INTO kept VALUES (7)");
@@ -57,7 +57,7 @@ fn a_restart_keeps_data_and_url() {
 }
 
 #[test]
-fn databases_of_the_shared_server_are_apart() {
+fn databases_of_the_shared_server_are_separate() {
     let server = PostgresServer::shared();
     let (one, two) = (server.create_database(), server.create_database());
     server.psql_at(&one, "CREATE TABLE here (id int)");
@@ -66,7 +66,7 @@ fn databases_of_the_shared_server_are_apart() {
 }
 
 #[test]
-fn servers_in_parallel_threads_dont_collide() {
+fn servers_started_by_parallel_threads_do_not_collide() {
     let servers: Vec<PostgresServer> = thread::scope(|scope| {
         let threads: Vec<_> = (0..3).map(|_| scope.spawn(PostgresServer::start)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -77,20 +77,20 @@ fn servers_in_parallel_threads_dont_collide() {
 }
 
 #[test]
-fn settings_reach_the_server() {
+fn postgres_settings_reach_the_server() {
     let server = PostgresServer::with_settings(&["max_connections=17"]);
     assert_eq!(server.psql("SHOW max_connections"), "17");
 }
 
 #[test]
-fn an_identity_of_its_own_is_another_one() {
+fn a_new_identity_differs_from_the_shared_one() {
     let identity = "SELECT system_identifier FROM pg_control_system()";
     let fresh = PostgresServer::with_new_identity();
     assert_ne!(fresh.psql(identity), PostgresServer::shared().psql(identity));
 }
 
 #[test]
-fn a_replica_follows() {
+fn a_replica_replays_its_primary() {
     let server = PostgresServer::start();
     server.psql("CREATE TABLE followed (id int)");
     let replica = server.start_replica();

@@ -1,11 +1,13 @@
-//! Database sessions of a test's own, which hold locks for as long as they are told to.
+//! Database sessions of the tests, which hold locks and look at the rows.
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::runtime::Runtime;
 
-/// A session that blocks its thread while it works. Dropping it ends it, with its locks.
-pub(crate) struct Session {
+use crate::service::Service;
+
+/// A blocking database session. Dropping it ends the session and releases its locks.
+pub(crate) struct DatabaseSession {
     connection: Option<Connected>,
     runtime: Runtime,
 }
@@ -15,8 +17,8 @@ enum Connected {
     Sqlite(SqliteConnection),
 }
 
-impl Session {
-    /// Opens one at a URL of PostgreSQL or of an SQLite file.
+impl DatabaseSession {
+    /// Opens a session at a URL of PostgreSQL or of an SQLite file.
     pub(crate) fn open(url: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let connection = runtime.block_on(async {
@@ -41,7 +43,24 @@ impl Session {
         });
     }
 
-    /// The ids and names of the products from an id on.
+    /// The integer that a statement of one row and one column returns.
+    pub(crate) fn integer(&mut self, sql: &str) -> i64 {
+        let sql = AssertSqlSafe(sql.to_owned());
+        let connection = self.connection.as_mut().unwrap();
+        self.runtime.block_on(async {
+            let number = match connection {
+                Connected::Postgres(connection) => {
+                    sqlx::query_scalar(sql).fetch_one(connection).await
+                }
+                Connected::Sqlite(connection) => {
+                    sqlx::query_scalar(sql).fetch_one(connection).await
+                }
+            };
+            number.unwrap()
+        })
+    }
+
+    /// The ids and names of the products with this id or a higher one.
     pub(crate) fn products_from(&mut self, first: i64) -> Vec<(i64, String)> {
         const SQL: &str = "SELECT id, name FROM products WHERE id >= $1 ORDER BY id";
         let connection = self.connection.as_mut().unwrap();
@@ -59,14 +78,25 @@ impl Session {
     }
 }
 
-/// Holds the table of products of a PostgreSQL database, so that nobody reads or writes it.
-pub(crate) fn lock_products(url: &str) -> Session {
-    let mut session = Session::open(url);
+/// Locks the table of products of a PostgreSQL database against reads and writes.
+pub(crate) fn lock_products(url: &str) -> DatabaseSession {
+    let mut session = DatabaseSession::open(url);
     session.run("BEGIN; LOCK TABLE products IN ACCESS EXCLUSIVE MODE");
     session
 }
 
-impl Drop for Session {
+/// Counts the service's statements that wait for a lock.
+pub(crate) const BLOCKED: &str = "SELECT count(*) FROM pg_stat_activity \
+    WHERE datname = current_database() AND application_name = 'product-detail' \
+    AND wait_event_type = 'Lock'";
+
+/// Waits until this many statements of the service wait for a lock of the database at `url`.
+pub(crate) fn until_blocked(service: &Service, url: &str, statements: usize) {
+    let mut session = DatabaseSession::open(url);
+    service.until("blocked by the lock", || session.integer(BLOCKED) >= statements as i64);
+}
+
+impl Drop for DatabaseSession {
     fn drop(&mut self) {
         let connection = self.connection.take();
         let closing = async {
@@ -77,7 +107,7 @@ impl Drop for Session {
             }
         };
         self.runtime.block_on(async {
-            // The server may be gone.
+            // The server may be stopped, so that the wait needs a limit.
             drop(tokio::time::timeout(std::time::Duration::from_secs(2), closing).await);
         });
     }

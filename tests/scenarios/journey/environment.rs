@@ -1,4 +1,4 @@
-//! Where a service keeps its products, and what it shares: outlives the service.
+//! The database and the shared cache of a scenario, which outlive its services.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -8,11 +8,11 @@ use testbed::{PostgresServer, RedisReply, RedisServer, TempFolder};
 use crate::client::Client;
 use crate::service::{CEILING, Service, Setup};
 
-/// An absent id that a service with an open gate is asked for at the start.
+/// An absent id that is read from a service with an open gate at its start.
 pub(crate) const PROBE: i64 = 1 << 50;
 
-/// A database of a test's own, with or without a shared cache.
-pub(crate) struct Bed {
+/// A database of one test, with or without a shared cache.
+pub(crate) struct Environment {
     database: Database,
     redis: Option<RedisServer>,
 }
@@ -22,7 +22,7 @@ enum Database {
     Postgres(PostgresServer),
 }
 
-impl Bed {
+impl Environment {
     pub(crate) fn sqlite() -> Self {
         Self { database: Database::Sqlite(testbed::temp_folder()), redis: None }
     }
@@ -60,15 +60,15 @@ impl Bed {
         }
     }
 
-    /// Starts a service on it, and waits until it listens.
+    /// Starts a service and waits until it listens.
     pub(crate) fn start(&self, products: u64, flags: &[&str]) -> Service {
         let redis = self.redis.as_ref().filter(|_| !flags.contains(&"--redis-url"));
         let database_url = Some(self.database_url());
         Service::start(&Setup { database_url, redis, products, flags, ..Setup::default() })
     }
 
-    /// Starts a service on it, and waits until its gate refuses. One that is kept open is waited
-    /// for until it caches: not before it knows that nobody else writes.
+    /// Starts a service and waits until its gate is closed. With an open gate, waits until the
+    /// service uses its local cache, which it does once it knows of no other writer.
     pub(crate) fn serve(&self, products: u64, flags: &[&str]) -> Service {
         let service = self.start(products, flags);
         if flags.contains(&"open") {
@@ -82,13 +82,13 @@ impl Bed {
         service
     }
 
-    /// Starts a service on the same database that asks it each time: it tells the truth.
+    /// Starts a service without guard and caches on the same database.
     pub(crate) fn start_unguarded(&self, products: u64) -> Service {
         let (database_url, flags) = (Some(self.database_url()), &["--no-guard"][..]);
         Service::start_ready(&Setup { database_url, products, flags, ..Setup::default() })
     }
 
-    /// Ends a service with SIGTERM, and waits until the shared cache knows that it is gone.
+    /// Ends a service with SIGTERM, and waits until the shared cache doesn't list it any more.
     pub(crate) fn stop(&self, service: &Service) {
         let status = service.program.terminate();
         assert!(status.success(), "{status}:\n{}", service.program.stderr());
@@ -115,12 +115,12 @@ impl Bed {
                 let tag = self.redis().try_command(&ask, CEILING).unwrap().to_string();
                 (String::from_utf8_lossy(&key).into_owned(), tag)
             })
-            // Expired since it was listed.
+            // The others have expired since they were listed.
             .filter(|(_, tag)| !tag.is_empty())
             .collect()
     }
 
-    /// No lease and no write intent is left.
+    /// Waits until the shared cache holds no lease and no write intent.
     pub(crate) fn until_only_entries(&self) {
         let mut left = Vec::new();
         let started = Instant::now();
@@ -136,7 +136,7 @@ impl Bed {
     }
 }
 
-/// Waits for `condition` under the ceiling.
+/// Waits until `condition` holds; fails after [`CEILING`].
 pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
     while !condition() {
@@ -145,7 +145,7 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// What runs in other threads must end when the test does, also when it fails.
+/// Stops the other threads of a test when it ends, also when it fails.
 pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -159,8 +159,8 @@ pub(crate) fn assert_no_panic(service: &Service) {
     assert!(!log.contains("panicked"), "{log}");
 }
 
-/// For each id from 1 to `last`, the service says what an unguarded one on the same database says.
-/// Returns how many exist.
+/// Fails unless the service answers as the unguarded one for each id from 1 to `last`. Returns the
+/// number of products.
 pub(crate) fn assert_truthful(service: &Service, unguarded: &Service, last: i64) -> usize {
     let (mut guarded, mut truth) = (Client::of(service), Client::of(unguarded));
     let mut found = 0;
@@ -172,10 +172,10 @@ pub(crate) fn assert_truthful(service: &Service, unguarded: &Service, last: i64)
     found
 }
 
-/// Numbers without order, the same for the same seed (SplitMix64).
-pub(crate) struct Dice(u64);
+/// Pseudorandom numbers, the same for the same seed (SplitMix64).
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -196,7 +196,7 @@ impl Dice {
         first + (self.next() % (last - first + 1) as u64) as i64
     }
 
-    /// An id that nobody has assigned.
+    /// An id without a product.
     pub(crate) fn absent_id(&mut self) -> i64 {
         (1 << 40) + (self.next() >> 2) as i64
     }

@@ -1,12 +1,12 @@
-//! Two instances on one cache, which nobody has planned.
+//! Two instances of the service on one database and one cache.
 
-use crate::bed::{Bed, Dice, assert_no_panic};
-use crate::client::{Client, count, id_of, insist, name_of};
+use crate::client::{Client, count, id_of, name_of, retry_unwritten};
+use crate::environment::{Environment, Rng, assert_no_panic};
 use crate::service::Service;
 
 const PRODUCTS: i64 = 500;
-/// Short, since whoever is left alone waits for it.
-const FLAGS: [&str; 2] = ["--write-window", "4s"];
+/// Short: the remaining instance waits for the write window after the other one has ended.
+const FLAGS: [&str; 2] = ["--write-window", "2s"];
 
 fn until_not_alone(service: &Service) {
     service.until("open", || service.guard()["gate"]["reason"] == "not_alone");
@@ -15,49 +15,52 @@ fn until_not_alone(service: &Service) {
 
 #[test]
 fn case_22_a_second_instance_opens_both_gates_and_neither_misses_what_the_other_writes() {
-    let bed = Bed::postgres_and_redis();
-    let first = bed.serve(PRODUCTS as u64, &FLAGS);
+    let env = Environment::postgres_and_redis();
+    let first = env.serve(PRODUCTS as u64, &FLAGS);
     let mut on_first = Client::of(&first);
-    // What the first one knows by heart is outdated soon.
+    // The first instance caches products that the second one will change.
     for id in 1..=100 {
         assert_eq!(on_first.get(id).status, 200);
     }
-    let second = bed.start(0, &FLAGS);
+    let second = env.start(0, &FLAGS);
     until_not_alone(&first);
     until_not_alone(&second);
     let mut on_second = Client::of(&second);
-    // A newcomer holds its first writes back for a while. A change waits for that outside of any
-    // transaction, a creation within one, which may take too long.
-    assert_eq!(name_of(&insist(|| on_second.put(150, "the first of two"))), "the first of two");
+    // A new instance holds its first writes back for a while. A change waits outside of a
+    // transaction; a creation waits within one, which may exceed its time.
+    assert_eq!(
+        name_of(&retry_unwritten(|| on_second.put(150, "the first of two"))),
+        "the first of two"
+    );
     assert_eq!(name_of(&on_first.get(150)), "the first of two");
 
-    let mut dice = Dice::new(8);
+    let mut rng = Rng::new(8);
     let mut created = Vec::new();
-    for n in 0..200 {
+    for n in 0..60 {
         let name = format!("of two {n}");
         let (here, there) = match n % 2 {
             0 => (&mut on_first, &mut on_second),
             _ => (&mut on_second, &mut on_first),
         };
-        // The other one may have learned that the id is absent.
+        // The other instance may store a sentinel of the next id.
         let next = created.last().map_or(PRODUCTS, |(id, _)| *id) + 1;
         assert_eq!(there.get(next).status, 404);
-        let id = id_of(&insist(|| here.post(&name)));
+        let id = id_of(&retry_unwritten(|| here.post(&name)));
         assert_eq!(name_of(&there.get(id)), name);
         assert_eq!(name_of(&here.get(id)), name);
         created.push((id, name));
         // And an earlier one.
-        let (id, name) = &created[dice.below(created.len() as u64) as usize];
+        let (id, name) = &created[rng.below(created.len() as u64) as usize];
         assert_eq!(name_of(&there.get(*id)), *name);
 
-        let (changed, deleted) = (dice.id(1, 100), 201 + n);
+        let (changed, deleted) = (rng.id(1, 100), 201 + n);
         let name = format!("changed {n}");
         assert_eq!(there.get(changed).status, 200);
-        assert_eq!(name_of(&insist(|| here.put(changed, &name))), name);
+        assert_eq!(name_of(&retry_unwritten(|| here.put(changed, &name))), name);
         assert_eq!(name_of(&there.get(changed)), name);
         assert_eq!(name_of(&here.get(changed)), name);
         assert_eq!(there.get(deleted).status, 200);
-        assert_eq!(insist(|| here.delete(deleted)).status, 204);
+        assert_eq!(retry_unwritten(|| here.delete(deleted)).status, 204);
         assert_eq!(there.get(deleted).status, 404);
         assert_eq!(here.get(deleted).status, 404);
     }
@@ -69,14 +72,14 @@ fn case_22_a_second_instance_opens_both_gates_and_neither_misses_what_the_other_
         }
     }
 
-    // The one that is left finds everything, at any time until its gate refuses again, and then.
+    // The remaining instance finds all products, before and after its gate is closed again.
     drop(on_second);
     let status = second.program.terminate();
     assert!(status.success(), "{status}");
     assert_no_panic(&second);
     let generation = count(&first.guard(), "/gate/generation");
     first.until("closed", || {
-        let (id, name) = &created[dice.below(created.len() as u64) as usize];
+        let (id, name) = &created[rng.below(created.len() as u64) as usize];
         assert_eq!(name_of(&on_first.get(*id)), *name);
         first.gate_is_closed()
     });
@@ -86,10 +89,10 @@ fn case_22_a_second_instance_opens_both_gates_and_neither_misses_what_the_other_
     }
     let refused = count(&first.guard(), "/counts/refused");
     for _ in 0..100 {
-        assert_eq!(on_first.get(dice.absent_id()).status, 404);
+        assert_eq!(on_first.get(rng.absent_id()).status, 404);
     }
     assert!(count(&first.guard(), "/counts/refused") >= refused + 90);
     first.until_idle();
-    bed.until_only_entries();
+    env.until_only_entries();
     assert_no_panic(&first);
 }
