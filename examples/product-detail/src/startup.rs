@@ -178,9 +178,9 @@ async fn guard(
 }
 
 /// A setting that the guard refused, under the name of its flag.
-fn refused(error: bloomgate::Error) -> Fatal {
+fn refused(error: bloomgate::ConfigError) -> Fatal {
     Fatal::setting(match &error {
-        bloomgate::Error::Config { field, problem, fix } => {
+        bloomgate::ConfigError::Setting { field, problem, fix } => {
             format!("--{}: {problem}; {fix}", field.replace('_', "-"))
         }
         other => told(other),

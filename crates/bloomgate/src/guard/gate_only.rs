@@ -16,30 +16,30 @@ use crate::ports::Loader;
 pub enum GateOnly {}
 
 /// What a guard can be made of: any [`Value`], or [`GateOnly`].
-pub trait GuardKind<K: Key>: sealed::Sealed + Send + Sync + Sized + 'static {
-    /// The loader, of those that were given.
-    #[doc(hidden)]
-    fn loader_of(given: Given<K, Self>) -> Result<Loaded<K, Self>, ConfigError>;
-}
+pub trait GuardKind<K: Key>: sealed::LoaderOf<K> + Send + Sync + 'static {}
 
-type Loaded<K, V> = Arc<dyn DynLoader<K, V>>;
-type Given<K, V> = Option<Loaded<K, V>>;
+impl<K: Key, V: sealed::LoaderOf<K> + Send + Sync + 'static> GuardKind<K> for V {}
 
 mod sealed {
-    pub trait Sealed {}
-    impl<V: super::Value> Sealed for V {}
-    impl Sealed for super::GateOnly {}
-}
+    use super::{Arc, ConfigError, DynLoader, GateOnly, Key, NoLoader, Value, erase, missing};
 
-impl<K: Key, V: Value> GuardKind<K> for V {
-    fn loader_of(given: Given<K, V>) -> Result<Loaded<K, V>, ConfigError> {
-        given.ok_or_else(|| missing("loader"))
+    type Loader<K, V> = Arc<dyn DynLoader<K, V>>;
+
+    /// Finds the loader, of those that were given.
+    pub trait LoaderOf<K>: Sized {
+        fn loader_of(given: Option<Loader<K, Self>>) -> Result<Loader<K, Self>, ConfigError>;
     }
-}
 
-impl<K: Key> GuardKind<K> for GateOnly {
-    fn loader_of(_: Given<K, GateOnly>) -> Result<Loaded<K, GateOnly>, ConfigError> {
-        Ok(erase(NoLoader))
+    impl<K: Key, V: Value> LoaderOf<K> for V {
+        fn loader_of(given: Option<Loader<K, V>>) -> Result<Loader<K, V>, ConfigError> {
+            given.ok_or_else(|| missing("loader"))
+        }
+    }
+
+    impl<K: Key> LoaderOf<K> for GateOnly {
+        fn loader_of(_: Option<Loader<K, GateOnly>>) -> Result<Loader<K, GateOnly>, ConfigError> {
+            Ok(erase(NoLoader))
+        }
     }
 }
 

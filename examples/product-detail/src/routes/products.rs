@@ -29,7 +29,7 @@ pub(crate) async fn get_unguarded(
 }
 
 /// The answer when the guard can't tell whether there is such a product.
-pub(crate) fn unreadable(error: &bloomgate::Error) -> Response {
+pub(crate) fn unreadable(error: &bloomgate::ReadError) -> Response {
     if error.is_temporary() {
         CatalogueError::Unavailable.into_response()
     } else {

@@ -38,7 +38,14 @@ impl Bench {
         let bulkhead = Bulkhead::new(limits, clock.clone());
         let counted = Arc::clone(&counts);
         Self {
-            limited: LimitedLoader::new(erase(loader), bulkhead, TIMEOUT, clock, counted, "test".into()),
+            limited: LimitedLoader::new(
+                erase(loader),
+                bulkhead,
+                TIMEOUT,
+                clock,
+                counted,
+                "test".into(),
+            ),
             counts,
             time,
         }
