@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use tokio::sync::watch;
 
 use super::builder::GuardBuilder;
-use super::gate_only::GuardKind;
+use super::gate_only::{GuardKind, NoLoader};
 use super::local_view::LocalView;
 use super::peer_events::Receiver;
 use super::rebuild::{self, RebuildRequests};
@@ -22,7 +22,7 @@ use crate::error::{ConfigError, StoreErrorKind};
 use crate::flight::Flights;
 use crate::gate::LiveGate;
 use crate::key::Key;
-use crate::loader::{Bulkhead, BulkheadLimits, LimitedLoader};
+use crate::loader::{Bulkhead, BulkheadLimits, LimitedLoader, erase};
 use crate::local_cache::LocalLimits;
 use crate::ports::{Backplane, PeerEvents, Store};
 use crate::shared_cache::SharedCache;
@@ -36,11 +36,11 @@ pub(super) const MAX_FLIGHTS: usize = 16_384;
 pub(super) const MAX_WRITES: usize = 10_000;
 
 /// A required setting that wasn't given.
-pub(super) fn missing(field: &'static str) -> ConfigError {
+fn missing(field: &'static str) -> ConfigError {
     ConfigError::setting(field, "not given", "it is required")
 }
 
-impl<K: Key, V: GuardKind<K>> GuardBuilder<K, V> {
+impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
     /// Starts the guard. It passes everything until its first warm-up has succeeded; a database or
     /// a shared cache that is down is tried again for as long as it takes.
     ///
@@ -49,8 +49,12 @@ impl<K: Key, V: GuardKind<K>> GuardBuilder<K, V> {
     /// # Errors
     /// When a setting is nonsense, or the shared cache says that it will never do (a Redis older
     /// than 7.0).
-    pub async fn build(mut self) -> Result<Guard<K, V>, ConfigError> {
-        let loader = V::loader_of(self.loader.take())?;
+    pub async fn build(self) -> Result<Guard<K, V>, ConfigError> {
+        let loader = match self.loader {
+            Some(loader) => loader,
+            None if V::LOADS => return Err(missing("loader")),
+            None => erase(NoLoader),
+        };
         check_name(&self.name)?;
         let gate_settings = self.gate.check(&K::kind())?;
         let settings = self.settings.checked(self.given)?;

@@ -4,6 +4,7 @@ mod backplane;
 mod ids;
 mod loader;
 mod peers;
+mod slot;
 mod source;
 mod store;
 
@@ -11,5 +12,6 @@ pub use backplane::{Backplane, LinkState, PeerEvents, PeerWrite};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
 pub use peers::{Peer, PeerRegistry};
+pub use slot::{Entry, Filled, Slot, SlotKey, SlotOp, SlotReply};
 pub use source::{Cursor, KeySink, Quiesced, ScanCompleted, ScanFrom, Source};
-pub use store::{ClearStep, Entry, Filled, Slot, SlotKey, SlotOp, SlotReply, Store};
+pub use store::{ClearStep, Store};

@@ -156,7 +156,7 @@ async fn a_store_without_a_list_of_instances_needs_a_backplane() {
     store.faults(Faults { no_peers: true, ..Faults::default() });
     let refused = sane("fine").clock(clock.clone()).store(store.clone()).build().await;
     match refused {
-        Err(error @ Error::Config { field: "store", .. }) => {
+        Err(error @ ConfigError::Setting { field: "store", .. }) => {
             assert!(error.to_string().contains("give a backplane"), "{error}");
         }
         other => panic!("{other:?}"),

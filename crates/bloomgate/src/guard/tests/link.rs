@@ -176,7 +176,7 @@ fn peer_write(id: i64, deadline: Moment) -> PeerWrite {
 // Rules A13, C20: while another instance has a write of the key open, nothing is cached.
 #[tokio::test]
 async fn a_key_that_another_instance_writes_bypasses_the_caches_until_its_end() {
-    let harness = Harness::with([7]).shared().build().await;
+    let harness = Harness::with([7]).build().await;
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     let write = peer_write(7, harness.clock.now() + WINDOW);
     harness.fake_backplane.events().begin(&write).unwrap();

@@ -126,13 +126,18 @@ async fn case_55_a_write_that_is_rolled_back_leaves_no_row() {
     assert_eq!(harness.seen(7).await, (None, Tier::Local));
 }
 
-// Rule A5: the outcome is known, so the caller has its answer; what stands at the server isn't.
-#[tokio::test]
-async fn an_end_that_cannot_reach_the_shared_cache_answers_and_leaves_the_key_open() {
-    for faults in [
+fn store_failures() -> [Faults; 2] {
+    [
         Faults { down: true, ..Faults::default() },
         Faults { no_clear_intent: true, ..Faults::default() },
-    ] {
+    ]
+}
+
+// Rule A5: the outcome is known, so the caller has its answer; what stands at the server isn't, so
+// End is repeated until it is confirmed.
+#[tokio::test]
+async fn an_end_that_the_shared_cache_does_not_confirm_is_repeated_with_the_key_open() {
+    for faults in store_failures() {
         let harness = Harness::with([7]).open_gate().shared().build().await;
         let mut writer = Writer::begin(&harness, 7).await;
         writer.commit().await;
@@ -140,18 +145,64 @@ async fn an_end_that_cannot_reach_the_shared_cache_answers_and_leaves_the_key_op
         writer.end().await;
         assert_eq!(harness.status().counts.writes_ended, 1);
         assert_eq!(harness.status().counts.writes_unknown, 0);
-        harness.store().faults(Faults::default());
-        harness.pass(WINDOW - MS).await;
+        harness.pass(10 * SECOND).await;
         assert_eq!(harness.open_writes(), 1);
         for _ in 0..2 {
             assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
         }
-        harness.pass(MS).await;
-        assert_eq!(harness.open_writes(), 0);
+        harness.store().faults(Faults::default());
+        for _ in 0..4 {
+            harness.pass(250 * MS).await;
+        }
+        assert_eq!(harness.open_writes(), 0, "not confirmed after the outage");
         assert_eq!(harness.stands(7).await, Slot::Empty);
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Local));
+        // The shared cache is used again.
+        harness.guard.0.local.invalidate_all();
+        assert_eq!(harness.seen(7).await, (Some(2), Tier::Shared));
     }
+}
+
+// Rule A5: what another instance cached while the End was lost is not read here, after W either.
+#[tokio::test]
+async fn an_end_that_is_never_confirmed_keeps_the_key_from_the_shared_cache() {
+    for faults in store_failures() {
+        let harness = Harness::with([7]).open_gate().shared().build().await;
+        let mut writer = Writer::begin(&harness, 7).await;
+        writer.commit().await;
+        harness.store().faults(faults);
+        writer.end().await;
+        for _ in 0..121 {
+            harness.pass(250 * MS).await;
+        }
+        assert_eq!(harness.open_writes(), 0, "W has passed");
+        harness.store().faults(Faults::default());
+        // The write intent has expired, and another instance caches what is outdated now.
+        harness.pass(2 * SECOND).await;
+        let peer = harness.peer().await;
+        quiet().await;
+        assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (Some(2), Tier::Loader));
+        harness.rows.commit(7);
+        assert_eq!(harness.seen(7).await, (Some(3), Tier::Loader));
+    }
+}
+
+// Rule A5 for the backplane's part of End.
+#[tokio::test]
+async fn an_end_that_the_backplane_does_not_confirm_is_repeated_with_the_key_closed_here() {
+    let harness = Harness::with([7]).build().await;
+    harness.fake_backplane.fail_ends(3);
+    let mut writer = Writer::begin(&harness, 7).await;
+    writer.commit().await;
+    writer.end().await;
+    assert_eq!((harness.open_writes(), harness.fake_backplane.ends()), (0, 1));
+    assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
+    assert_eq!(harness.seen(7).await, (Some(2), Tier::Local));
+    for _ in 0..10 {
+        harness.pass(250 * MS).await;
+    }
+    assert_eq!(harness.fake_backplane.ends(), 4, "three that failed, and the one that did not");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use super::harness::{Harness, MS, SECOND, WINDOW};
 use super::source::Cut;
 use super::{quiet, until, within};
 use crate::answer::{Answer, OpenReason, Tier, Verdict};
-use crate::ports::{LinkState, Quiesced};
+use crate::ports::Quiesced;
 
 /// The gate passes everything, and so refuses none of the rows.
 fn is_open(harness: &Harness) {
