@@ -1,13 +1,9 @@
-//! Ask the database, within limits.
+//! The loader: asking the database for rows, within limits.
 
 mod bulkhead;
 mod from_fn;
-#[cfg(feature = "postgres")]
-mod pooled_connection;
-#[cfg(feature = "postgres")]
-pub mod postgres;
-#[cfg(feature = "sqlite")]
-pub mod sqlite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql_loader;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +21,12 @@ use crate::telemetry::{LoaderCounts, LogLimiter};
 
 pub(crate) use bulkhead::{Bulkhead, BulkheadLimits};
 pub use from_fn::{FromFn, from_fn};
+#[cfg(feature = "postgres")]
+pub use sql_loader::PgLoader;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use sql_loader::SqlLoader;
+#[cfg(feature = "sqlite")]
+pub use sql_loader::SqliteLoader;
 
 /// A [`Loader`] whose type is forgotten.
 pub(crate) trait DynLoader<K, V>: Send + Sync {

@@ -2,23 +2,21 @@
 
 mod fill;
 mod keys;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod pages;
-#[cfg(feature = "postgres")]
-mod postgres;
 mod progress;
-#[cfg(feature = "sqlite")]
-mod sqlite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql_table;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use fill::{fill, quiesce};
 pub use keys::Keys;
-#[cfg(feature = "postgres")]
-pub use postgres::PgTable;
 pub(crate) use progress::{Backoff, Progress};
+#[cfg(feature = "postgres")]
+pub use sql_table::PgTable;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use sql_table::SqlTable;
 #[cfg(feature = "sqlite")]
-pub use sqlite::SqliteTable;
+pub use sql_table::SqliteTable;
 
 /// Keys that a source in memory hands over before it yields to the runtime.
 const BATCH: usize = 4_096;

@@ -4,8 +4,9 @@ mod fill;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod quiesce;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod scanned;
 mod scripted_source;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql_table;
 #[cfg(feature = "sqlite")]
 mod sqlite;
