@@ -1,6 +1,7 @@
 //! Warm-up: filling a generation from a source of keys.
 
 mod fill;
+mod from_stream;
 mod keys;
 mod progress;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
@@ -9,6 +10,7 @@ mod sql_table;
 mod tests;
 
 pub(crate) use fill::{fill, quiesce};
+pub use from_stream::{StreamSource, from_stream, from_stream_of};
 pub use keys::Keys;
 pub(crate) use progress::{Backoff, Progress};
 #[cfg(feature = "postgres")]

@@ -1,6 +1,7 @@
 //! Tests of fillings, of quiescing, and of each source.
 
 mod fill;
+mod from_stream;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod quiesce;
