@@ -30,12 +30,18 @@ pub use sql_loader::SqliteLoader;
 
 /// A [`Loader`] whose type is forgotten.
 pub(crate) trait DynLoader<K, V>: Send + Sync {
+    fn describe(&self) -> String;
+
     fn load<'a>(&'a self, key: &'a K) -> BoxFuture<'a, Result<Option<V>, BoxError>>;
 }
 
 struct Erased<L>(L);
 
 impl<K: Send + Sync + 'static, V: Send + 'static, L: Loader<K, V>> DynLoader<K, V> for Erased<L> {
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+
     fn load<'a>(&'a self, key: &'a K) -> BoxFuture<'a, Result<Option<V>, BoxError>> {
         Box::pin(async move { self.0.load(key).await.map_err(Into::into) })
     }
@@ -117,7 +123,7 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
                 self.counts.errors.add();
                 self.log_limiter.say(|failures| {
                     let error = &*error as &dyn std::error::Error;
-                    tracing::warn!(error, failures, "loads fail");
+                    tracing::warn!(error, failures, from = self.loader.describe(), "loads fail");
                 });
                 Err(Error::load(error))
             }

@@ -252,3 +252,16 @@ async fn a_dropped_load_leaves_a_database_in_memory_alone() {
     }
     assert_eq!(loader.load(&3_i64).await.unwrap(), item(3));
 }
+
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn postgres_loaders_name_their_server_without_user_and_password() {
+    let pool = sqlx::PgPool::connect_lazy("postgres://bob:secret@db.example:6432/shop").unwrap();
+    let table = super::super::PgLoader::<(i64,)>::table(pool.clone(), "products", "id").unwrap();
+    let described = Loader::<i64, (i64,)>::describe(&table);
+    assert_eq!(described, "products.id of PostgreSQL db.example:6432/shop");
+    let own = super::super::PgLoader::<(i64,)>::new(pool, "SELECT 1 WHERE $1 = 2");
+    let described = Loader::<i64, (i64,)>::describe(&own);
+    assert_eq!(described, "PostgreSQL db.example:6432/shop");
+    assert!(!format!("{table:?}{own:?}").contains("secret"));
+}
