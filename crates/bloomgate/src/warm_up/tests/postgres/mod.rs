@@ -82,7 +82,7 @@ async fn text_bytes_and_narrow_keys_are_handed_over() {
     has_exactly(&source, bytes.map(<[u8]>::to_vec).to_vec()).await;
 }
 
-/// Pages are cut where the database's own order says, whichever that is.
+/// Pages end where the database's own order ends them, whatever the collation.
 #[tokio::test]
 async fn text_keys_of_many_pages_are_handed_over_in_any_collation() {
     for collation in ["\"C\"", "\"und-x-icu\"", "\"en-US-x-icu\""] {
