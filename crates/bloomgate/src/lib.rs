@@ -63,7 +63,7 @@ mod local_cache;
 pub mod ports;
 pub mod shared_cache;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod sql;
+pub mod sql;
 pub mod telemetry;
 pub mod warm_up;
 

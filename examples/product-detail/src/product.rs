@@ -32,6 +32,8 @@ impl Key for ProductId {
     }
 }
 
+bloomgate::sql_key!(ProductId);
+
 /// Decimal digits without a sign or leading zeros: `007` and `+7` are not other spellings of 7 but
 /// no ids at all. Neither are 0 and negative numbers, which the database never assigns.
 impl ParseKey for ProductId {

@@ -17,10 +17,7 @@ mod wrap_a_route {
             .gate(Gate::bloom().false_positive_rate(0.001))
             .secret(Secret::from_env("BLOOMGATE_SECRET")?)
             .source(warm_up::PgTable::<i64>::new(pool.clone(), "products", "id")?)
-            .loader(loader::postgres::PgLoader::new(
-                pool,
-                "SELECT id, name FROM products WHERE id = $1",
-            ))
+            .loader(loader::PgLoader::new(pool, "SELECT id, name FROM products WHERE id = $1"))
             .store(RedisStore::open("redis://127.0.0.1")?) // optional
             .build()
             .await?;

@@ -1,4 +1,4 @@
-//! How many loads run at a time, and how long one may wait for a permit.
+//! The bulkhead: a limit of concurrent loads, with a queue that has a deadline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ pub(crate) struct Bulkhead {
     clock: Clock,
 }
 
-/// A permit in the bulkhead, given back when dropped.
+/// A permit of the bulkhead, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     _share: Option<OwnedSemaphorePermit>,
@@ -74,7 +74,7 @@ impl Bulkhead {
     }
 }
 
-/// Counts a waiter for as long as it lives, however it goes away.
+/// Counts a waiter until it is dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {

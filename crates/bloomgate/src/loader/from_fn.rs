@@ -37,6 +37,10 @@ where
 {
     type Error = E;
 
+    fn describe(&self) -> String {
+        "a closure".to_owned()
+    }
+
     fn load(&self, key: &K) -> impl Future<Output = Result<Option<V>, E>> + Send {
         (self.0)(key.clone())
     }

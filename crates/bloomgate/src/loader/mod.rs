@@ -1,13 +1,9 @@
-//! Ask the database, within limits.
+//! The loader: asking the database for rows, within limits.
 
 mod bulkhead;
 mod from_fn;
-#[cfg(feature = "postgres")]
-mod pooled_connection;
-#[cfg(feature = "postgres")]
-pub mod postgres;
-#[cfg(feature = "sqlite")]
-pub mod sqlite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sql_loader;
 #[cfg(test)]
 mod tests;
 
@@ -25,15 +21,27 @@ use crate::telemetry::{LoaderCounts, LogLimiter};
 
 pub(crate) use bulkhead::{Bulkhead, BulkheadLimits};
 pub use from_fn::{FromFn, from_fn};
+#[cfg(feature = "postgres")]
+pub use sql_loader::PgLoader;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use sql_loader::SqlLoader;
+#[cfg(feature = "sqlite")]
+pub use sql_loader::SqliteLoader;
 
 /// A [`Loader`] whose type is forgotten.
 pub(crate) trait DynLoader<K, V>: Send + Sync {
+    fn describe(&self) -> String;
+
     fn load<'a>(&'a self, key: &'a K) -> BoxFuture<'a, Result<Option<V>, BoxError>>;
 }
 
 struct Erased<L>(L);
 
 impl<K: Send + Sync + 'static, V: Send + 'static, L: Loader<K, V>> DynLoader<K, V> for Erased<L> {
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+
     fn load<'a>(&'a self, key: &'a K) -> BoxFuture<'a, Result<Option<V>, BoxError>> {
         Box::pin(async move { self.0.load(key).await.map_err(Into::into) })
     }
@@ -118,7 +126,8 @@ impl<K: Send + Sync + 'static, V: Send + 'static> LimitedLoader<K, V> {
                 self.counts.errors.add();
                 self.log_limiter.say(|failures| {
                     let error = &*error as &dyn std::error::Error;
-                    tracing::warn!(guard = &*self.name, error, failures, "loads fail");
+                    let (guard, from) = (&*self.name, self.loader.describe());
+                    tracing::warn!(guard, error, failures, from, "loads fail");
                 });
                 Err(ReadError::load(error))
             }

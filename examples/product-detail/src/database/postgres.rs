@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bloomgate::loader::postgres::PgLoader;
+use bloomgate::loader::PgLoader;
 use bloomgate::{AdmitError, Loader as _};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};

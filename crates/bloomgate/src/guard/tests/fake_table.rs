@@ -1,4 +1,4 @@
-//! A database in memory, which remembers every state that each row was ever in.
+//! A database in memory that keeps every state of each row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl FakeTable {
         rows
     }
 
-    /// A transaction whose changes nobody sees before its commit.
+    /// A transaction whose changes are visible from its commit on.
     pub(super) fn begin(&self) -> Transaction {
         Transaction { rows: self.clone(), changes: Vec::new() }
     }

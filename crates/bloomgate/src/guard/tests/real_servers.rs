@@ -1,4 +1,4 @@
-//! The races again on a real database and a real Redis, held up at each await around them.
+//! Races on a real database and a real Redis, held at each await around them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +18,7 @@ use crate::answer::{Answer, Verdict};
 use crate::error::{SourceError, WriteError};
 use crate::gate::Gate;
 use crate::guard::Guard;
-use crate::loader::postgres::PgLoader;
-use crate::loader::sqlite::SqliteLoader;
+use crate::loader::{PgLoader, SqliteLoader};
 use crate::ports::{KeySink, Loader, Quiesced, ScanCompleted, ScanFrom, Source};
 use crate::shared_cache::RedisStore;
 use crate::warm_up::{PgTable, SqliteTable};
@@ -170,7 +169,7 @@ impl StoreFixture {
     }
 }
 
-/// A write that takes its steps when it is told to.
+/// A write whose steps the test takes.
 struct Pen {
     commit: Option<oneshot::Sender<i64>>,
     committed: mpsc::UnboundedReceiver<()>,
@@ -211,12 +210,13 @@ impl Pen {
     }
 }
 
-const GROUNDS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
+const DATABASES_AND_CACHES: [(bool, bool); 4] =
+    [(false, false), (false, true), (true, false), (true, true)];
 
 // Rules A1, A2.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_36_a_write_that_commits_after_a_rebuilds_snapshot_is_not_refused() {
-    for (postgres, redis) in GROUNDS {
+    for (postgres, redis) in DATABASES_AND_CACHES {
         let fixture = StoreFixture::new(postgres, redis).await;
         for id in 1..=3 {
             fixture.rows.put(id, 1).await;
@@ -246,28 +246,28 @@ async fn case_36_a_write_that_commits_after_a_rebuilds_snapshot_is_not_refused()
 // Rules A3, A4, B12.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_29_a_load_that_read_no_row_cannot_publish_its_null_after_the_insert() {
-    for (postgres, redis) in GROUNDS {
+    for (postgres, redis) in DATABASES_AND_CACHES {
         let fixture = StoreFixture::new(postgres, redis).await;
-        let mut permits = vec![At::BeforeLoad, At::AfterLoad];
+        let mut failpoints = vec![At::BeforeLoad, At::AfterLoad];
         if redis {
-            permits.extend([At::BeforeRead, At::AfterRead, At::BeforeFill]);
+            failpoints.extend([At::BeforeRead, At::AfterRead, At::BeforeFill]);
         }
-        for (id, place) in (100..).zip(permits) {
+        for (id, at) in (100..).zip(failpoints) {
             // The gate must pass the id before it exists.
             Pen::begin(&fixture, id).await.finish(Err(Failure::Quiesced)).await;
-            let held = fixture.failpoints.hold_one(place);
+            let held = fixture.failpoints.hold_one(at);
             let early = fixture.reader(id);
             held.arrived().await;
             let mut write = Pen::begin(&fixture, id).await;
             write.commit(1).await;
             write.finish(Ok(())).await;
             // Not even while the early one is still on its way.
-            assert_eq!(fixture.version(id).await, Some(1), "{place:?}");
+            assert_eq!(fixture.version(id).await, Some(1), "{at:?}");
             held.let_all_go();
             let early = within(early).await.unwrap();
-            assert!(early.is_none() || early == Some(1), "{place:?}: {early:?}");
+            assert!(early.is_none() || early == Some(1), "{at:?}: {early:?}");
             for _ in 0..3 {
-                assert_eq!(fixture.version(id).await, Some(1), "{place:?}");
+                assert_eq!(fixture.version(id).await, Some(1), "{at:?}");
             }
         }
     }
@@ -282,7 +282,7 @@ enum Step {
     Crash,
 }
 
-/// All orders of two sequences of steps, each of which keeps its own; told by whose turn it is.
+/// All interleavings of two sequences of steps, as the index of the sequence at each step.
 fn orders(first: usize, second: usize) -> Vec<Vec<usize>> {
     if first == 0 && second == 0 {
         return vec![Vec::new()];
@@ -297,7 +297,7 @@ fn orders(first: usize, second: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// One life of a key: two writers in this order, a slow reader that has read before step `slow` and
+/// The history of one key: two writers in this order, a slow reader that has read before step `slow` and
 /// goes on before step `goes_on`, an eviction before step `evicted`.
 async fn life(
     fixture: &StoreFixture,
@@ -308,7 +308,7 @@ async fn life(
     goes_on: usize,
     evicted: usize,
 ) {
-    let told = format!("{writers:?} {order:?} slow {slow}..{goes_on} evicted {evicted}");
+    let case = format!("{writers:?} {order:?} slow {slow}..{goes_on} evicted {evicted}");
     fixture.rows.put(id, 1).await;
     // The gate must pass the id.
     Pen::begin(fixture, id).await.finish(Err(Failure::Quiesced)).await;
@@ -339,7 +339,7 @@ async fn life(
             within(reading).await.unwrap();
         }
         if moved || reader.is_none() {
-            assert_eq!(fixture.version(id).await, Some(latest), "before step {at} of {told}");
+            assert_eq!(fixture.version(id).await, Some(latest), "before step {at} of {case}");
         }
         let step = writers[writer][next[writer]];
         next[writer] += 1;
@@ -359,7 +359,7 @@ async fn life(
         within(reading).await.unwrap();
     }
     for _ in 0..2 {
-        assert_eq!(fixture.version(id).await, Some(latest), "in the end of {told}");
+        assert_eq!(fixture.version(id).await, Some(latest), "in the end of {case}");
     }
 }
 

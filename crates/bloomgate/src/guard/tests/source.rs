@@ -1,4 +1,4 @@
-//! A source that reads the rows in chunks and fails when the test says so.
+//! A source over the fake table, in chunks, with scripted failures.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ struct Script {
     cuts: VecDeque<Cut>,
     quiesced: Quiesced,
     settle_errors: usize,
-    /// For each scan the id after which it began.
+    /// The id after which each scan began.
     scans: Vec<Option<i64>>,
     quiesces: usize,
 }
 
-/// See the module.
+/// The source.
 #[derive(Clone, Debug)]
 pub(super) struct TestSource {
     rows: FakeTable,
@@ -65,17 +65,17 @@ impl TestSource {
         self.script.lock().quiesced = quiesced;
     }
 
-    /// So many questions whether earlier writes have ended fail.
+    /// This many calls of `quiesce` fail.
     pub(super) fn settle_errors(&self, many: usize) {
         self.script.lock().settle_errors = many;
     }
 
-    /// For each scan so far the id after which it began.
+    /// The id after which each scan so far began.
     pub(super) fn scans(&self) -> Vec<Option<i64>> {
         self.script.lock().scans.clone()
     }
 
-    /// How often it was asked whether earlier writes have ended.
+    /// How often `quiesce` was called.
     pub(super) fn quiesces(&self) -> usize {
         self.script.lock().quiesces
     }
@@ -98,7 +98,7 @@ impl Source for TestSource {
             let mut script = self.script.lock();
             if script.settle_errors > 0 {
                 script.settle_errors -= 1;
-                return Err(SourceError::new("the database does not say"));
+                return Err(SourceError::new("the database does not answer"));
             }
             Ok(script.quiesced)
         })

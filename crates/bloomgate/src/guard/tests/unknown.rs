@@ -1,7 +1,7 @@
 //! Writes of which nobody knows what became: open until W, and then over (rules A5, A6).
 
 use super::failpoints::At;
-use super::harness::{Harness, MS, RUN_FOR, WINDOW, seen};
+use super::harness::{Harness, MS, RUN_FOR, SECOND, WINDOW, seen};
 use super::store::Faults;
 use super::writer::{Failure, Writer};
 use super::{quiet, within};

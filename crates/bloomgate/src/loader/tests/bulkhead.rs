@@ -1,4 +1,4 @@
-//! Places, shares, the queue and its deadline.
+//! Tests of the bulkhead: permits, shares, the queue and its deadline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ fn waited(shed: Result<super::super::bulkhead::Permit, ReadError>) -> Duration {
 }
 
 #[tokio::test]
-async fn there_are_as_many_places_as_said_and_no_more() {
+async fn permits_are_as_many_as_the_limit() {
     let (bulkhead, _time) = bulkhead(LIMITS);
     let mut permits = Vec::new();
     for _ in 0..LIMITS.permits {
@@ -39,9 +39,9 @@ async fn there_are_as_many_places_as_said_and_no_more() {
 }
 
 #[tokio::test]
-async fn ids_that_are_unlikely_to_exist_leave_places_for_the_others() {
+async fn unseen_ids_leave_permits_for_the_others() {
     let (bulkhead, _time) = bulkhead(LIMITS);
-    let _unlikely = bulkhead.enter(Share::Unseen).await.unwrap();
+    let _unseen = bulkhead.enter(Share::Unseen).await.unwrap();
     assert!(bulkhead.enter(Share::Unseen).now_or_never().is_none());
     let _first = bulkhead.enter(Share::Full).await.unwrap();
     let _second = bulkhead.enter(Share::Full).await.unwrap();
@@ -49,9 +49,9 @@ async fn ids_that_are_unlikely_to_exist_leave_places_for_the_others() {
 }
 
 #[tokio::test]
-async fn an_unlikely_id_that_waits_for_its_share_holds_no_permit() {
+async fn an_unseen_id_that_waits_for_its_share_holds_no_permit() {
     let (bulkhead, _time) = bulkhead(LIMITS);
-    let _unlikely = bulkhead.enter(Share::Unseen).await.unwrap();
+    let _unseen = bulkhead.enter(Share::Unseen).await.unwrap();
     let mut waiting = Box::pin(bulkhead.enter(Share::Unseen));
     assert!((&mut waiting).now_or_never().is_none());
     let _first = bulkhead.enter(Share::Full).await.unwrap();
@@ -59,7 +59,7 @@ async fn an_unlikely_id_that_waits_for_its_share_holds_no_permit() {
 }
 
 #[tokio::test]
-async fn a_share_goes_back_when_its_place_is_not_had_in_time() {
+async fn a_share_is_released_when_no_permit_comes_in_time() {
     let (bulkhead, time) = bulkhead(LIMITS);
     let mut permits = Vec::new();
     for _ in 0..LIMITS.permits {
@@ -95,7 +95,7 @@ async fn a_waiter_is_shed_at_its_deadline_and_not_before() {
 }
 
 #[tokio::test]
-async fn a_place_goes_to_whoever_has_waited_longest() {
+async fn a_permit_goes_to_the_longest_waiter() {
     let (bulkhead, _time) = bulkhead(BulkheadLimits { permits: 1, ..LIMITS });
     let permit = bulkhead.enter(Share::Full).await.unwrap();
     let mut first = Box::pin(bulkhead.enter(Share::Full));
@@ -110,7 +110,7 @@ async fn a_place_goes_to_whoever_has_waited_longest() {
 }
 
 #[tokio::test]
-async fn no_more_wait_than_said_and_waiters_that_go_away_make_room() {
+async fn waiters_are_limited_and_a_dropped_waiter_no_longer_counts() {
     let (bulkhead, _time) = bulkhead(LIMITS);
     let mut permits = Vec::new();
     for _ in 0..LIMITS.permits {
@@ -132,14 +132,14 @@ async fn no_more_wait_than_said_and_waiters_that_go_away_make_room() {
 }
 
 #[tokio::test]
-async fn a_queue_without_time_takes_a_free_place_and_sheds_otherwise() {
+async fn a_queue_without_time_takes_a_free_permit_and_sheds_otherwise() {
     let (bulkhead, _time) =
         bulkhead(BulkheadLimits { permits: 1, queue: Duration::ZERO, ..LIMITS });
     let _permit = bulkhead.enter(Share::Full).await.unwrap();
     assert_eq!(waited(bulkhead.enter(Share::Full).await), Duration::ZERO);
 }
 
-/// Counts who is inside, and the most that ever were.
+/// Counts the permits in use, and keeps the maximum.
 #[derive(Default)]
 struct Inside {
     now: AtomicUsize,
@@ -163,7 +163,7 @@ impl Drop for Counted<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn neither_limit_is_passed_in_a_crowd_of_whom_many_go_away() {
+async fn limits_hold_under_concurrent_waiters_of_which_many_are_dropped() {
     let limits = BulkheadLimits {
         permits: 5,
         unseen: 2,
@@ -200,7 +200,7 @@ async fn neither_limit_is_passed_in_a_crowd_of_whom_many_go_away() {
     }
     assert!(all.most.load(Ordering::SeqCst) <= limits.permits);
     assert!(unseen.most.load(Ordering::SeqCst) <= limits.unseen);
-    // All permits came back. (A task that has just polled so many may be told to wait by tokio.)
+    // All permits came back. (Tokio makes a task yield that has just polled this many.)
     tokio::task::yield_now().await;
     let mut permits = Vec::new();
     for _ in 0..limits.unseen {

@@ -1,4 +1,4 @@
-//! One load: its time-out, its counts, and what a panic does.
+//! Tests of a load within its limits: time-out, counts, panics.
 
 use std::error::Error as _;
 use std::future::Future;
@@ -17,19 +17,19 @@ use crate::ports::Loader;
 use crate::telemetry::LoaderCounts;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
-const PLACES: usize = 2;
+const PERMITS: usize = 2;
 
-struct Bench {
+struct Fixture {
     limited: LimitedLoader<i64, String>,
     counts: Arc<LoaderCounts>,
     time: ManualTime,
 }
 
-impl Bench {
+impl Fixture {
     fn new(loader: impl Loader<i64, String>) -> Self {
         let (clock, time) = Clock::manual();
         let limits = BulkheadLimits {
-            permits: PLACES,
+            permits: PERMITS,
             unseen: 1,
             queue: Duration::from_millis(250),
             waiters: 1_000,
@@ -72,15 +72,15 @@ impl Bench {
         )
     }
 
-    /// Both permits can be had, so none is stuck.
-    async fn all_places_are_free(&self) {
-        // A task that has just polled many others may be told to wait by tokio.
+    /// Fails if a permit was not released.
+    async fn all_permits_are_free(&self) {
+        // Tokio makes a task yield that has just polled many others.
         tokio::task::yield_now().await;
         for share in [Share::Unseen, Share::Full] {
             let free = self.limited.bulkhead.enter(share).now_or_never();
             assert!(free.is_some_and(|permit| permit.is_ok()), "{share:?}");
         }
-        let permits = (0..PLACES).map(|_| self.limited.bulkhead.enter(Share::Full));
+        let permits = (0..PERMITS).map(|_| self.limited.bulkhead.enter(Share::Full));
         assert!(join_all(permits).now_or_never().is_some());
     }
 }
@@ -100,74 +100,74 @@ impl Loader<i64, String> for PanicsAtOnce {
 }
 
 #[tokio::test]
-async fn case_27_rows_absence_and_errors_are_three_results_and_counted_apart() {
-    let bench = Bench::new(from_fn(async |id: i64| match id {
+async fn case_27_rows_absences_and_errors_are_three_results_with_counts_of_their_own() {
+    let fixture = Fixture::new(from_fn(async |id: i64| match id {
         1 => Ok(Some("one".to_owned())),
         2 => Ok(None),
         _ => Err(io::Error::other("the database is away")),
     }));
-    assert_eq!(bench.load(1).await.unwrap().as_deref(), Some("one"));
-    assert_eq!(bench.load(2).await.unwrap(), None);
-    let error = bench.load(3).await.unwrap_err();
+    assert_eq!(fixture.load(1).await.unwrap().as_deref(), Some("one"));
+    assert_eq!(fixture.load(2).await.unwrap(), None);
+    let error = fixture.load(3).await.unwrap_err();
     assert!(matches!(error, ReadError::Load(_)) && error.is_temporary());
     let source = error.source().unwrap().to_string();
     assert_eq!(source, "the database is away");
-    assert_eq!(bench.counted(), (3, 1, 1, 1, 0, 0, 0));
-    bench.all_places_are_free().await;
+    assert_eq!(fixture.counted(), (3, 1, 1, 1, 0, 0, 0));
+    fixture.all_permits_are_free().await;
 }
 
 #[tokio::test]
 async fn case_27_a_load_that_takes_too_long_is_an_error() {
-    let bench = Bench::new(from_fn(async |_: i64| {
+    let fixture = Fixture::new(from_fn(async |_: i64| {
         std::future::pending::<Result<Option<String>, io::Error>>().await
     }));
-    let mut load = Box::pin(bench.load(1));
+    let mut load = Box::pin(fixture.load(1));
     assert!((&mut load).now_or_never().is_none());
-    bench.time.advance(TIMEOUT - Duration::from_millis(1));
+    fixture.time.advance(TIMEOUT - Duration::from_millis(1));
     assert!((&mut load).now_or_never().is_none());
-    bench.time.advance(Duration::from_millis(1));
+    fixture.time.advance(Duration::from_millis(1));
     let error = load.await.unwrap_err();
     assert!(matches!(error, ReadError::LoadTimedOut { after } if after == TIMEOUT));
     assert!(error.is_temporary());
-    assert_eq!(bench.counted(), (1, 0, 0, 0, 1, 0, 0));
-    bench.all_places_are_free().await;
+    assert_eq!(fixture.counted(), (1, 0, 0, 0, 1, 0, 0));
+    fixture.all_permits_are_free().await;
 }
 
 #[tokio::test]
-async fn the_wait_for_a_place_is_not_part_of_the_time_out() {
-    let bench = Bench::new(from_fn(async |_: i64| {
+async fn the_wait_for_a_permit_is_not_part_of_the_time_out() {
+    let fixture = Fixture::new(from_fn(async |_: i64| {
         std::future::pending::<Result<Option<String>, io::Error>>().await
     }));
-    let mut first = Box::pin(join_all([bench.load(1), bench.load(2)]));
+    let mut first = Box::pin(join_all([fixture.load(1), fixture.load(2)]));
     assert!((&mut first).now_or_never().is_none());
-    bench.time.advance(TIMEOUT - Duration::from_millis(200));
-    let mut waiting = Box::pin(bench.load(3));
+    fixture.time.advance(TIMEOUT - Duration::from_millis(200));
+    let mut waiting = Box::pin(fixture.load(3));
     assert!((&mut waiting).now_or_never().is_none());
-    bench.time.advance(Duration::from_millis(200));
+    fixture.time.advance(Duration::from_millis(200));
     assert!(first.await.iter().all(Result::is_err));
     assert!((&mut waiting).now_or_never().is_none());
-    bench.time.advance(TIMEOUT - Duration::from_millis(1));
+    fixture.time.advance(TIMEOUT - Duration::from_millis(1));
     assert!((&mut waiting).now_or_never().is_none());
-    bench.time.advance(Duration::from_millis(1));
+    fixture.time.advance(Duration::from_millis(1));
     assert!(waiting.await.is_err());
-    assert_eq!(bench.counted(), (3, 0, 0, 0, 3, 0, 0));
+    assert_eq!(fixture.counted(), (3, 0, 0, 0, 3, 0, 0));
 }
 
 #[tokio::test]
 async fn case_32_a_panic_before_the_first_await_costs_that_load_alone() {
-    let bench = Bench::new(PanicsAtOnce);
+    let fixture = Fixture::new(PanicsAtOnce);
     for _ in 0..5 {
-        let error = bench.load(7).await.unwrap_err();
+        let error = fixture.load(7).await.unwrap_err();
         assert!(matches!(error, ReadError::LoadPanicked) && !error.is_temporary());
-        assert_eq!(bench.load(8).await.unwrap().as_deref(), Some("row"));
+        assert_eq!(fixture.load(8).await.unwrap().as_deref(), Some("row"));
     }
-    assert_eq!(bench.counted(), (10, 5, 0, 5, 0, 0, 5));
-    bench.all_places_are_free().await;
+    assert_eq!(fixture.counted(), (10, 5, 0, 5, 0, 0, 5));
+    fixture.all_permits_are_free().await;
 }
 
 #[tokio::test]
 async fn case_32_a_panic_within_a_load_costs_that_load_alone() {
-    let bench = Bench::new(from_fn(async |id: i64| {
+    let fixture = Fixture::new(from_fn(async |id: i64| {
         tokio::task::yield_now().await;
         if id == 7 {
             panic!("after the first await");
@@ -175,62 +175,62 @@ async fn case_32_a_panic_within_a_load_costs_that_load_alone() {
         Ok::<_, io::Error>(Some("row".to_owned()))
     }));
     for _ in 0..5 {
-        let error = bench.load(7).await.unwrap_err();
+        let error = fixture.load(7).await.unwrap_err();
         assert!(matches!(error, ReadError::LoadPanicked));
-        assert_eq!(bench.load(8).await.unwrap().as_deref(), Some("row"));
+        assert_eq!(fixture.load(8).await.unwrap().as_deref(), Some("row"));
     }
-    assert_eq!(bench.counted(), (10, 5, 0, 5, 0, 0, 5));
-    bench.all_places_are_free().await;
+    assert_eq!(fixture.counted(), (10, 5, 0, 5, 0, 0, 5));
+    fixture.all_permits_are_free().await;
 }
 
 #[tokio::test]
-async fn a_load_that_finds_no_place_is_shed_and_never_begins() {
+async fn a_load_without_a_permit_is_shed_and_never_begins() {
     let begun = Arc::new(AtomicBool::new(false));
-    let bench = Bench::new(from_fn(async |_: i64| {
+    let fixture = Fixture::new(from_fn(async |_: i64| {
         std::future::pending::<Result<Option<String>, io::Error>>().await
     }));
-    let mut first = Box::pin(join_all([bench.load(1), bench.load(2)]));
+    let mut first = Box::pin(join_all([fixture.load(1), fixture.load(2)]));
     assert!((&mut first).now_or_never().is_none());
     let starting = || begun.store(true, Ordering::Relaxed);
-    let mut shed = Box::pin(bench.limited.load(&3, Share::Full, starting));
+    let mut shed = Box::pin(fixture.limited.load(&3, Share::Full, starting));
     assert!((&mut shed).now_or_never().is_none());
-    bench.time.advance(Duration::from_millis(250));
+    fixture.time.advance(Duration::from_millis(250));
     let error = shed.await.unwrap_err();
     assert!(matches!(error, ReadError::Shed { .. }) && error.is_temporary());
     assert!(!begun.load(Ordering::Relaxed));
-    assert_eq!(bench.counts.loads.get(), 2);
-    assert_eq!(bench.counts.shed.get(), 1);
+    assert_eq!(fixture.counts.loads.get(), 2);
+    assert_eq!(fixture.counts.shed.get(), 1);
 }
 
 #[tokio::test]
-async fn who_starts_is_told_once_and_before_the_database_is_asked() {
+async fn starting_is_called_once_before_the_database_is_asked() {
     let started = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&started);
-    let bench = Bench::new(from_fn(move |_: i64| {
+    let fixture = Fixture::new(from_fn(move |_: i64| {
         let seen = seen.load(Ordering::SeqCst);
         async move { Ok::<_, io::Error>(seen.then(|| "started".to_owned())) }
     }));
     let starting = || assert!(!started.swap(true, Ordering::SeqCst));
-    let row = bench.limited.load(&1, Share::Unseen, starting).await;
+    let row = fixture.limited.load(&1, Share::Unseen, starting).await;
     assert_eq!(row.unwrap().as_deref(), Some("started"));
 }
 
 #[tokio::test]
-async fn places_come_back_from_loads_that_are_given_up() {
-    let bench = Bench::new(from_fn(async |_: i64| {
+async fn dropped_loads_release_their_permits() {
+    let fixture = Fixture::new(from_fn(async |_: i64| {
         std::future::pending::<Result<Option<String>, io::Error>>().await
     }));
     for _ in 0..10 {
-        let mut loads = Box::pin(join_all((0..PLACES as i64).map(|id| bench.load(id))));
+        let mut loads = Box::pin(join_all((0..PERMITS as i64).map(|id| fixture.load(id))));
         assert!((&mut loads).now_or_never().is_none());
         drop(loads);
-        bench.all_places_are_free().await;
+        fixture.all_permits_are_free().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn counts_are_exact_in_a_crowd() {
-    let bench = Arc::new(Bench::new(from_fn(async |id: i64| {
+async fn counts_are_exact_under_concurrent_loads() {
+    let fixture = Arc::new(Fixture::new(from_fn(async |id: i64| {
         tokio::task::yield_now().await;
         match id % 4 {
             0 => Ok(Some("row".to_owned())),
@@ -240,8 +240,8 @@ async fn counts_are_exact_in_a_crowd() {
         }
     })));
     let loads = (0..400).map(|id| {
-        let bench = Arc::clone(&bench);
-        tokio::spawn(async move { bench.load(id).await })
+        let fixture = Arc::clone(&fixture);
+        tokio::spawn(async move { fixture.load(id).await })
     });
     for (id, loaded) in join_all(loads).await.into_iter().enumerate() {
         match (id % 4, loaded.unwrap()) {
@@ -250,6 +250,6 @@ async fn counts_are_exact_in_a_crowd() {
             (_, other) => panic!("{other:?}"),
         }
     }
-    assert_eq!(bench.counted(), (400, 100, 100, 200, 0, 0, 100));
-    bench.all_places_are_free().await;
+    assert_eq!(fixture.counted(), (400, 100, 100, 200, 0, 0, 100));
+    fixture.all_permits_are_free().await;
 }

@@ -1,4 +1,4 @@
-//! The loader under its limits, and the SQL loaders over real databases.
+//! Tests of the loader's limits, and of the SQL loaders on real databases.
 
 mod bulkhead;
 mod limited;
@@ -6,3 +6,5 @@ mod limited;
 mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod tables;

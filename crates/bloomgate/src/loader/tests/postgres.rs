@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use testbed::PostgresServer;
 
-use super::super::postgres::PgLoader;
+use super::super::PgLoader;
 use crate::ports::Loader as _;
 
 #[derive(Debug, PartialEq, sqlx::FromRow)]
@@ -100,7 +100,7 @@ async fn case_27_a_server_that_goes_away_is_an_error_and_the_row_is_found_when_i
                 return row;
             }
         }
-        panic!("never an answer")
+        panic!("no answer")
     };
     assert!(found().await.is_some());
     server.kill();
@@ -109,6 +109,52 @@ async fn case_27_a_server_that_goes_away_is_an_error_and_the_row_is_found_when_i
     }
     server.restart();
     assert!(found().await.is_some());
+}
+
+/// The pool would keep the connection until the server has answered the dropped query.
+#[tokio::test]
+async fn a_connection_whose_load_was_dropped_is_closed_and_the_next_load_gets_another_one() {
+    let url = PostgresServer::shared().create_database();
+    let options = PgPoolOptions::new().max_connections(1).acquire_timeout(Duration::from_secs(30));
+    let pool = options.connect_lazy(&url).unwrap();
+    let sleep = "SELECT $1::bigint, pg_sleep(60)::text";
+    let sleeping = PgLoader::<(i64, String)>::new(pool.clone(), sleep);
+    let others = PgPool::connect(&url).await.unwrap();
+    let backend = "SELECT pid FROM pg_stat_activity WHERE query = $1";
+    let running = async || {
+        let pid = sqlx::query_scalar::<_, i32>(backend).bind(sleep);
+        pid.fetch_optional(&others).await.unwrap()
+    };
+    let asleep = {
+        let load = sleeping.load(&1);
+        tokio::select! {
+            answer = load => panic!("it did not sleep: {answer:?}"),
+            pid = async {
+                loop {
+                    if let Some(pid) = running().await {
+                        break pid;
+                    }
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            } => pid,
+        }
+    };
+    // The pool has one connection and waits half a minute for it; the dropped query takes a whole
+    // one.
+    let pid = PgLoader::<(i32,)>::new(pool, "SELECT pg_backend_pid() WHERE $1 = 1::bigint");
+    let (awake,) = pid.load(&1_i64).await.unwrap().unwrap();
+    assert_ne!(awake, asleep);
+}
+
+#[tokio::test]
+async fn a_connection_whose_load_was_answered_is_used_again() {
+    let pool = pool(1).await;
+    let loader = PgLoader::<(i32,)>::new(pool, "SELECT pg_backend_pid() WHERE $1 = 1::bigint");
+    let first = loader.load(&1_i64).await.unwrap();
+    for absent in [1_i64, 2, 1] {
+        let again = loader.load(&absent).await.unwrap();
+        assert!(again.is_none() || again == first, "another connection: {again:?}");
+    }
 }
 
 #[tokio::test]

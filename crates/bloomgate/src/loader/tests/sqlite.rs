@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
-use super::super::sqlite::SqliteLoader;
+use super::super::SqliteLoader;
 use crate::ports::Loader as _;
 
 #[derive(Debug, PartialEq, sqlx::FromRow)]

@@ -1,4 +1,4 @@
-//! SQLite tables.
+//! SQLite tables as sources.
 
 use std::time::Duration;
 
@@ -8,10 +8,11 @@ use sqlx::{AssertSqlSafe, SqlitePool};
 use super::super::SqliteTable;
 use super::scanned::{Scanned, has_exactly, scan_error};
 use crate::ports::{Quiesced, Source};
+use crate::sql::{SqlDatabase, SqlKey};
 
-const PAGE: i64 = super::super::sqlite::PAGE as i64;
+const PAGE: i64 = <sqlx::Sqlite as SqlDatabase>::PAGE as i64;
 
-async fn pool(sql: &str) -> (tempfile::TempDir, SqlitePool) {
+pub(super) async fn pool(sql: &str) -> (tempfile::TempDir, SqlitePool) {
     let folder = testbed::temp_folder();
     let options = SqliteConnectOptions::new()
         .filename(folder.path().join("test.db"))
@@ -28,7 +29,7 @@ async fn run(pool: &SqlitePool, sql: &str) {
     sqlx::raw_sql(sql).execute(pool).await.unwrap();
 }
 
-fn table<K>(pool: &SqlitePool, table: &str, column: &str) -> SqliteTable<K> {
+fn table<K: SqlKey<sqlx::Sqlite>>(pool: &SqlitePool, table: &str, column: &str) -> SqliteTable<K> {
     SqliteTable::new(pool.clone(), table, column).unwrap()
 }
 
