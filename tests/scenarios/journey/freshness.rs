@@ -10,7 +10,7 @@ use crate::service::Service;
 
 const ID: i64 = 7;
 const READERS: usize = 4;
-const CHANGES: u64 = 300;
+const CHANGES: u64 = 200;
 /// The version of a deleted product.
 const GONE: u64 = u64::MAX;
 

@@ -141,8 +141,15 @@ fn case_24_an_id_polled_by_other_clients_is_found_once_it_is_created() {
                 }
                 let _stop = StopOnDrop(&done);
                 let mut client = Client::of(&service);
+                let mut unknown = 0;
                 for _ in 0..creates {
                     let created = retry_unwritten(|| client.post("polled"));
+                    if created.status == 503 {
+                        // The readers leave little time for a write, which may exceed its limit.
+                        unknown += 1;
+                        assert!(unknown <= creates / 10, "{}", created.text());
+                        continue;
+                    }
                     assert_eq!(created.status, 201, "{}", created.text());
                     let id = id_of(&created);
                     assert_eq!(client.get(id).status, 200, "{id} is refused");
