@@ -136,8 +136,9 @@ fn legit_requests_are_all_answered_during_an_attack() {
     }
 }
 
-/// There are a few more connections than loads that may run at a time, so that a load may have to wait
-/// for a permit. The faults' `loads_beyond_the_permits_wait_and_are_not_shed` makes loads wait.
+/// There are a few more connections than loads that may run at a time, so that a load may have to
+/// wait for a permit. The faults' `loads_beyond_the_permits_wait_and_are_not_shed` makes loads
+/// wait.
 fn assert_cold_start_sheds_no_load(env: &Environment, connections: u64) {
     let service = env.start(20_000, &[]);
     let report = attack(

@@ -23,8 +23,8 @@ fn version(reply: &Reply) -> u64 {
     if name == "Product 7" { 0 } else { name.strip_prefix("version ").unwrap().parse().unwrap() }
 }
 
-/// Changes the product while several clients read it. A read that starts after an answered change must
-/// not return an older version.
+/// Changes the product while several clients read it. A read that starts after an answered change
+/// must not return an older version.
 fn never_older(service: &Service) {
     let (answered, asked) = (AtomicU64::new(0), AtomicU64::new(0));
     let done = AtomicBool::new(false);

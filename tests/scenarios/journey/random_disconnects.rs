@@ -95,10 +95,11 @@ fn disconnect_at_random(service: &Service, rng: &mut Rng) {
     }
 }
 
-/// Waits until no load is in flight, all writes have ended, and no lease and no write intent is left.
+/// Waits until no load is in flight, all writes have ended, and no lease and no write intent is
+/// left.
 ///
-/// An end that the shared cache didn't confirm in time, on a busy machine, leaves its write open until
-/// the write window ends. The status document counts each as an error of the shared cache.
+/// An end that the shared cache didn't confirm in time, on a busy machine, leaves its write open
+/// until the write window ends. The status document counts each as an error of the shared cache.
 fn until_nothing_is_left(env: &Environment, service: &Service) {
     let allowed = || service.count("/counts/shared/errors");
     service.until("idle", || {

@@ -24,8 +24,8 @@ fn read_after_create(env: &Environment, creates: u64, flags: &[&str]) {
         let name = format!("created {created}");
         let early = client.get(next);
         assert_eq!(early.status, 404, "{}", early.text());
-        // For half of the ids, the sentinel is in the shared cache before the creation; for the other
-        // half, the creation may overtake it.
+        // For half of the ids, the sentinel is in the shared cache before the creation; for the
+        // other half, the creation may overtake it.
         if forced_open && env.has_redis() && next % 2 == 0 {
             client.until_landed();
             stored_sentinels += 1;
