@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use crate::watchdog;
 
-/// The parent of all folders. Not `TMPDIR`: paths of Unix sockets are limited to about 108 bytes, and
-/// the user that runs PostgreSQL may have no access there.
+/// The parent of all folders. Not `TMPDIR`: paths of Unix sockets are limited to about 108 bytes,
+/// and the user that runs PostgreSQL may have no access there.
 const PARENT: &str = "/tmp";
 
 /// A server's folder, readable by all users; removed on drop, or when the test process dies.

@@ -9,13 +9,14 @@
 //! [`workspace_binary`] finds the programs of this workspace, and [`net`] talks HTTP to them
 //! byte for byte.
 //!
-//! Every server has its own temp folder. Both are removed when the fixture is dropped, and also when
-//! the test process dies without dropping anything, because a watchdog process notices its end. So a
-//! fixture may be stored in a `static`. The same holds for the folders of [`temp_folder`].
+//! Every server has its own temp folder. Both are removed when the fixture is dropped, and also
+//! when the test process dies without dropping anything, because a watchdog process notices its
+//! end. So a fixture may be stored in a `static`. The same holds for the folders of
+//! [`temp_folder`].
 //!
 //! If a server program is missing, the test fails and names the package to install; no test is
-//! skipped. All methods block and take `&self`: in asynchronous tests, call those that may take long
-//! from a blocking task.
+//! skipped. All methods block and take `&self`: in asynchronous tests, call those that may take
+//! long from a blocking task.
 //!
 //! ```
 //! let redis = testbed::RedisServer::start();

@@ -1,7 +1,8 @@
 //! A blocking HTTP/1.1 client that sends and returns exact bytes.
 //!
-//! A path is sent as it is written, also with `%2F`, `..` or characters that a URL must not contain,
-//! and [`Reply::raw`] is the unchanged reply. A step that takes longer than [`TIMEOUT`] is an error.
+//! A path is sent as it is written, also with `%2F`, `..` or characters that a URL must not
+//! contain, and [`Reply::raw`] is the unchanged reply. A step that takes longer than [`TIMEOUT`] is
+//! an error.
 
 mod conn;
 mod port;

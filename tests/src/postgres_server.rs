@@ -24,8 +24,8 @@ const LOG: &str = "postgres.log";
 
 /// A PostgreSQL server on a Unix socket, with the superuser `postgres` and no passwords.
 ///
-/// It doesn't wait for the disk: it is fast, and loses data when the machine fails. Dropping it stops
-/// the server and removes its folder.
+/// It doesn't wait for the disk: it is fast, and loses data when the machine fails. Dropping it
+/// stops the server and removes its folder.
 #[derive(Debug)]
 pub struct PostgresServer {
     process: Mutex<Process>,
@@ -140,7 +140,8 @@ impl PostgresServer {
         self.process().pid()
     }
 
-    /// Stops the postmaster and its backends (`SIGSTOP`): connections stay open, nothing is answered.
+    /// Stops the postmaster and its backends (`SIGSTOP`): connections stay open, nothing is
+    /// answered.
     pub fn freeze(&self) {
         self.process().freeze();
     }

@@ -20,8 +20,8 @@ use crate::workspace::{cache_folder, lock};
 /// The superuser of every server of these tests.
 pub(crate) const SUPERUSER: &str = "postgres";
 
-/// The users that run the servers when the tests run as root, which PostgreSQL refuses; the first one
-/// that exists.
+/// The users that run the servers when the tests run as root, which PostgreSQL refuses; the first
+/// one that exists.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
 
 /// The PostgreSQL that is installed.
@@ -77,8 +77,8 @@ pub(crate) fn copy_template(data: &Path) {
     copy(&template(), data, Installation::get());
 }
 
-/// Creates the data folder `data` with a new system identifier. Its parent must belong to the user that
-/// runs PostgreSQL.
+/// Creates the data folder `data` with a new system identifier. Its parent must belong to the user
+/// that runs PostgreSQL.
 pub(crate) fn initialise(data: &Path) {
     let installation = Installation::get();
     let mut command = Command::new(installation.program("initdb"));
@@ -103,8 +103,8 @@ fn template() -> PathBuf {
     }
     let _lock = lock(&cache.join("template.lock"));
     if !template.is_dir() {
-        // Created where the unprivileged user has access, copied to the cache, then renamed, so that
-        // a folder with the final name is always complete.
+        // Created where the unprivileged user has access, copied to the cache, then renamed, so
+        // that a folder with the final name is always complete.
         let folder = Folder::new("initdb");
         installation.give(folder.path());
         let data = folder.path().join("data");

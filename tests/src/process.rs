@@ -114,8 +114,8 @@ impl Process {
     /// Stops the process and its descendants; returns their ids and whether all are stopped.
     ///
     /// A parent is stopped before its children are listed, so that it can't fork another one. A
-    /// process in an uninterruptible wait counts as stopped once it has its signal: it stops when it
-    /// leaves the kernel, and waits there while a `vfork` child of it is stopped.
+    /// process in an uninterruptible wait counts as stopped once it has its signal: it stops when
+    /// it leaves the kernel, and waits there while a `vfork` child of it is stopped.
     fn stop_tree(&self) -> (HashSet<Pid>, bool) {
         self.signal(Signal::SIGSTOP);
         let mut tree = HashSet::from([self.pid]);

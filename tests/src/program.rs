@@ -223,8 +223,8 @@ impl Lines {
         }
     }
 
-    /// The text so far. After the end of the program, this waits for the lines that are still in the
-    /// pipe. A child of the program may keep the pipe open, so that the wait has a limit.
+    /// The text so far. After the end of the program, this waits for the lines that are still in
+    /// the pipe. A child of the program may keep the pipe open, so that the wait has a limit.
     fn text(&self, program_has_ended: bool) -> String {
         let limit = Duration::from_secs(if program_has_ended { 2 } else { 0 });
         let state = self

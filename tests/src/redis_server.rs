@@ -145,8 +145,8 @@ impl RedisServer {
     }
 }
 
-/// Starts a server and waits until it answers on `port` (and not another one). `None` when it exited
-/// because the port is in use.
+/// Starts a server and waits until it answers on `port` (and not another one). `None` when it
+/// exited because the port is in use.
 fn launch(folder: &Folder, port: u16, args: &[String]) -> Option<Process> {
     let log = File::create(folder.path().join(LOG)).expect("a log file in an own folder");
     let mut command = process::command(binary());

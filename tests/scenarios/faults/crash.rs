@@ -102,9 +102,9 @@ fn start(postgres: &PostgresServer) -> Service {
     service
 }
 
-/// Kills the service while the COMMIT of a product's write waits, reads the product for longer than a
-/// warm-up takes, then lets the COMMIT end. `check` gets each reply, and whether the write was visible
-/// in the database before the read.
+/// Kills the service while the COMMIT of a product's write waits, reads the product for longer than
+/// a warm-up takes, then lets the COMMIT end. `check` gets each reply, and whether the write was
+/// visible in the database before the read.
 fn killed_in_commit(
     method: &'static str,
     existing: Option<i64>,

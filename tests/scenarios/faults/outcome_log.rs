@@ -7,6 +7,9 @@ use testbed::net::Reply;
 
 use crate::service::Service;
 
+/// Repeated writes that are allowed beside one in ten of the created products, for short runs.
+const FREE_REPEATS: u64 = 3;
+
 #[derive(Default)]
 pub(crate) struct OutcomeLog {
     /// Answers by workload and status.
@@ -38,6 +41,16 @@ impl OutcomeLog {
         self.not_written.extend(other.not_written);
         self.unknown.extend(other.unknown);
         self.wrong.extend(other.wrong);
+    }
+
+    /// Fails if more writes were refused while nothing was broken than a busy machine explains.
+    pub(crate) fn check_repeats(&self) {
+        let created = self.created.len() as u64;
+        assert!(
+            self.repeats <= FREE_REPEATS + created / 10,
+            "{} writes were refused while nothing was broken, {created} succeeded",
+            self.repeats
+        );
     }
 
     /// Fails unless the created products are in the database, once each, the products that weren't
@@ -102,4 +115,14 @@ fn a_refused_write_that_left_a_row_fails_the_check() {
 fn a_created_product_without_a_row_fails_the_check() {
     let log = OutcomeLog { created: vec![(2, "lost".to_owned())], ..OutcomeLog::default() };
     log.check_rows(&[]);
+}
+
+#[test]
+#[should_panic(expected = "6 writes were refused while nothing was broken, 20 succeeded")]
+fn more_refused_writes_than_a_busy_machine_explains_fail_the_check() {
+    let created: Vec<_> = (1..=20).map(|id| (id, format!("product {id}"))).collect();
+    let mut log = OutcomeLog { created, repeats: 5, ..OutcomeLog::default() };
+    log.check_repeats();
+    log.repeats = 6;
+    log.check_repeats();
 }

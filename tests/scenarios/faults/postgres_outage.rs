@@ -24,8 +24,8 @@ fn start(postgres: &PostgresServer, redis: &RedisServer, flags: &[&str]) -> Serv
     })
 }
 
-/// During the outage cached products are served, other products get 503, and absent ids are refused.
-/// Afterwards all products are served.
+/// During the outage cached products are served, other products get 503, and absent ids are
+/// refused. Afterwards all products are served.
 fn outage(break_it: impl Fn(&PostgresServer), repair: impl Fn(&PostgresServer)) {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
     let service = start(&postgres, &redis, &EXACT);

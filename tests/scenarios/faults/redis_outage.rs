@@ -52,7 +52,8 @@ impl Harness {
         assert_eq!((reply.status, name_in(&reply)), (200, name));
     }
 
-    /// Fails unless the shared cache stores a loaded value again, and serves it to the next process.
+    /// Fails unless the shared cache stores a loaded value again, and serves it to the next
+    /// process.
     fn assert_recovers(self, outcomes: &OutcomeLog) {
         let Self { redis, database, service } = self;
         service.until("without an error", || service.guard()["shared_cache_error"].is_null());

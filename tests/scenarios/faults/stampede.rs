@@ -21,9 +21,9 @@ const PERMITS: i64 = 32;
 /// Shorter than a load waits for a permit (250 ms).
 const IN_TIME: Duration = Duration::from_millis(200);
 
-/// A lock keeps as many loads busy as there are permits. The other loads wait, and run once the lock
-/// is released. An attempt in which that took too long, on a busy machine, shows nothing and is
-/// repeated.
+/// A lock keeps as many loads busy as there are permits. The other loads wait, and run once the
+/// lock is released. An attempt in which that took too long, on a busy machine, shows nothing and
+/// is repeated.
 #[test]
 fn loads_beyond_the_permits_wait_and_are_not_shed() {
     const READS: i64 = PERMITS + 8;

@@ -50,8 +50,8 @@ impl Client {
     }
 }
 
-/// Sends a write, and repeats it while the answer is that nothing was written: on a busy machine the
-/// shared cache may miss the time limit of a write intent.
+/// Sends a write, and repeats it while the answer is that nothing was written: on a busy machine
+/// the shared cache may miss the time limit of a write intent.
 pub(crate) fn retry_unwritten(mut write: impl FnMut() -> Reply) -> Reply {
     let started = Instant::now();
     loop {

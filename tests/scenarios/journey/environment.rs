@@ -120,13 +120,19 @@ impl Environment {
             .collect()
     }
 
+    /// The leases and write intents in the shared cache.
+    pub(crate) fn slots_in_use(&self) -> Vec<(String, String)> {
+        let mut slots = self.slots();
+        slots.retain(|(_, tag)| tag != "V" && tag != "N");
+        slots
+    }
+
     /// Waits until the shared cache holds no lease and no write intent.
     pub(crate) fn until_only_entries(&self) {
         let mut left = Vec::new();
         let started = Instant::now();
         while started.elapsed() < CEILING {
-            left = self.slots();
-            left.retain(|(_, tag)| tag != "V" && tag != "N");
+            left = self.slots_in_use();
             if left.is_empty() {
                 return;
             }

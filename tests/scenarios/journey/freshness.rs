@@ -10,7 +10,7 @@ use crate::service::Service;
 
 const ID: i64 = 7;
 const READERS: usize = 4;
-const CHANGES: u64 = 300;
+const CHANGES: u64 = 200;
 /// The version of a deleted product.
 const GONE: u64 = u64::MAX;
 
@@ -23,8 +23,8 @@ fn version(reply: &Reply) -> u64 {
     if name == "Product 7" { 0 } else { name.strip_prefix("version ").unwrap().parse().unwrap() }
 }
 
-/// Changes the product while several clients read it. A read that starts after an answered change must
-/// not return an older version.
+/// Changes the product while several clients read it. A read that starts after an answered change
+/// must not return an older version.
 fn never_older(service: &Service) {
     let (answered, asked) = (AtomicU64::new(0), AtomicU64::new(0));
     let done = AtomicBool::new(false);

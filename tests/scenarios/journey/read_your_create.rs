@@ -24,8 +24,8 @@ fn read_after_create(env: &Environment, creates: u64, flags: &[&str]) {
         let name = format!("created {created}");
         let early = client.get(next);
         assert_eq!(early.status, 404, "{}", early.text());
-        // For half of the ids, the sentinel is in the shared cache before the creation; for the other
-        // half, the creation may overtake it.
+        // For half of the ids, the sentinel is in the shared cache before the creation; for the
+        // other half, the creation may overtake it.
         if forced_open && env.has_redis() && next % 2 == 0 {
             client.until_landed();
             stored_sentinels += 1;
@@ -141,8 +141,15 @@ fn case_24_an_id_polled_by_other_clients_is_found_once_it_is_created() {
                 }
                 let _stop = StopOnDrop(&done);
                 let mut client = Client::of(&service);
+                let mut unknown = 0;
                 for _ in 0..creates {
                     let created = retry_unwritten(|| client.post("polled"));
+                    if created.status == 503 {
+                        // The readers leave little time for a write, which may exceed its limit.
+                        unknown += 1;
+                        assert!(unknown <= creates / 10, "{}", created.text());
+                        continue;
+                    }
                     assert_eq!(created.status, 201, "{}", created.text());
                     let id = id_of(&created);
                     assert_eq!(client.get(id).status, 200, "{id} is refused");

@@ -39,8 +39,8 @@ fn shape() -> Value {
     })
 }
 
-/// Fails unless each field of `example` is in `document` with the same type. A null in the example also
-/// stands for a text.
+/// Fails unless each field of `example` is in `document` with the same type. A null in the example
+/// also stands for a text.
 fn assert_shape(document: &Value, example: &Value, at: &str) {
     match (document, example) {
         (Value::Object(found), Value::Object(fields)) => {

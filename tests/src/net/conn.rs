@@ -9,7 +9,8 @@ use nix::sys::socket::{setsockopt, sockopt::Linger};
 
 use super::{Reply, TIMEOUT, reply};
 
-/// A keep-alive connection that sends any bytes and can be closed at any point. Dropping it closes it.
+/// A keep-alive connection that sends any bytes and can be closed at any point. Dropping it closes
+/// it.
 #[derive(Debug)]
 pub struct Conn {
     stream: BufReader<TcpStream>,
