@@ -96,7 +96,7 @@ pub(crate) struct Inner<K, V> {
     counts: Arc<Counts>,
     progress: Arc<Progress>,
     rebuilds: RebuildRequests,
-    /// Services that a layer was put before.
+    /// Layers that stand before a route.
     guarded_routes: AtomicU64,
     /// Writes whose task is running; those that merely wait for W to pass are not among them.
     running_writes: watch::Sender<usize>,
@@ -109,16 +109,65 @@ impl<K, V> Inner<K, V> {
     }
 }
 
+impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
+    /// The gate's verdict, counted. Allocates nothing, waits for nothing; tens of nanoseconds.
+    pub fn check(&self, key: &K) -> Verdict {
+        self.0.check(key)
+    }
+
+    /// A layer was put before its first service.
+    #[cfg(feature = "tower")]
+    pub(crate) fn count_layer(&self) {
+        self.0.guarded_routes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The status document. Costs up to a millisecond, for the bits of a large gate are sampled.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let inner = &*self.0;
+        let (open_reason, serving, building) = inner.gate.snapshot();
+        let shown = serving.as_ref().or(building.as_ref());
+        let stats = shown.map(|generation| generation.stats());
+        let state = if open_reason.is_none() { GateState::Closed } else { GateState::Open };
+        Status {
+            enabled: true,
+            name: inner.name.to_string(),
+            gate: GateStatus {
+                state,
+                reason: open_reason.map(crate::OpenReason::name),
+                detail: open_reason.map(|why| why.to_string()),
+                generation: serving.as_ref().map_or(0, |generation| generation.number()),
+                family: shown.map_or("none", |generation| generation.family().name()),
+                items: stats.as_ref().map_or(0, |stats| stats.items),
+                distinct: stats.as_ref().and_then(|stats| stats.distinct),
+                capacity: stats.as_ref().and_then(|stats| stats.capacity),
+                fill_ratio: stats.as_ref().map_or(0.0, |stats| stats.fill_ratio),
+                expected_false_positive_rate: stats
+                    .as_ref()
+                    .map_or(0.0, |stats| stats.expected_false_positive_rate),
+                current_false_positive_rate: stats
+                    .as_ref()
+                    .map_or(0.0, |stats| stats.current_false_positive_rate),
+                bytes: stats.as_ref().map_or(0, |stats| stats.bytes),
+                building: building.is_some(),
+            },
+            counts: CountsStatus::of(&inner.counts),
+            in_flight: InFlight {
+                loads: inner.flights.running() as u64,
+                writes: inner.gate.open_writes().len() as u64,
+            },
+            guarded_routes: inner.guarded_routes.load(Ordering::Relaxed),
+            warm_up_error: inner.progress.last_error(),
+            shared_cache_error: inner.shared.as_ref().and_then(|shared| shared.last_error()),
+        }
+    }
+}
+
 impl<K: Key, V: Value> Guard<K, V> {
     /// Begins to describe a guard. `name` is the namespace of its keys in the shared cache, and
     /// stands in its log lines: 1 to 64 of `a-z`, `0-9`, `-`, `_`, `.`.
     pub fn builder(name: impl Into<String>) -> GuardBuilder<K, V> {
         GuardBuilder::new(name.into())
-    }
-
-    /// The gate's verdict, counted. Allocates nothing, waits for nothing; tens of nanoseconds.
-    pub fn check(&self, key: &K) -> Verdict {
-        self.0.check(key)
     }
 
     /// The row with this key, from the nearest place that has it.
@@ -149,14 +198,8 @@ impl<K: Key, V: Value> Guard<K, V> {
             .await
     }
 
-    /// A layer was put before a service.
-    #[cfg(feature = "axum")]
-    pub(crate) fn count_layer(&self) {
-        self.0.guarded_routes.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// Past the gate: for a caller that has had the verdict already, and counted it.
-    #[cfg(feature = "axum")]
+    #[cfg(feature = "tower")]
     pub(crate) async fn answer(&self, key: &K) -> Result<Answer<V>, Error> {
         self.0.answer(key).await
     }
@@ -291,47 +334,6 @@ impl<K: Key, V: Value> Guard<K, V> {
             reason.push_str(&problem);
         }
         reason
-    }
-
-    /// The status document. Costs up to a millisecond, for the bits of a large gate are sampled.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        let inner = &*self.0;
-        let (open_reason, serving, building) = inner.gate.snapshot();
-        let shown = serving.as_ref().or(building.as_ref());
-        let stats = shown.map(|generation| generation.stats());
-        let state = if open_reason.is_none() { GateState::Closed } else { GateState::Open };
-        Status {
-            enabled: true,
-            name: inner.name.to_string(),
-            gate: GateStatus {
-                state,
-                reason: open_reason.map(crate::OpenReason::name),
-                detail: open_reason.map(|why| why.to_string()),
-                generation: serving.as_ref().map_or(0, |generation| generation.number()),
-                family: shown.map_or("none", |generation| generation.family().name()),
-                items: stats.as_ref().map_or(0, |stats| stats.items),
-                distinct: stats.as_ref().and_then(|stats| stats.distinct),
-                capacity: stats.as_ref().and_then(|stats| stats.capacity),
-                fill_ratio: stats.as_ref().map_or(0.0, |stats| stats.fill_ratio),
-                expected_false_positive_rate: stats
-                    .as_ref()
-                    .map_or(0.0, |stats| stats.expected_false_positive_rate),
-                current_false_positive_rate: stats
-                    .as_ref()
-                    .map_or(0.0, |stats| stats.current_false_positive_rate),
-                bytes: stats.as_ref().map_or(0, |stats| stats.bytes),
-                building: building.is_some(),
-            },
-            counts: CountsStatus::of(&inner.counts),
-            in_flight: InFlight {
-                loads: inner.flights.running() as u64,
-                writes: inner.gate.open_writes().len() as u64,
-            },
-            guarded_routes: inner.guarded_routes.load(Ordering::Relaxed),
-            warm_up_error: inner.progress.last_error(),
-            shared_cache_error: inner.shared.as_ref().and_then(|shared| shared.last_error()),
-        }
     }
 
     /// Waits for the writes that are running, at most for `grace`, then leaves the other

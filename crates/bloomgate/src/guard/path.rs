@@ -33,7 +33,7 @@ enum SharedLookup<V> {
     Miss(Option<Lease>),
 }
 
-impl<K: Key, V: Value> Inner<K, V> {
+impl<K: Key, V> Inner<K, V> {
     /// The gate's verdict, counted.
     pub(crate) fn check(&self, key: &K) -> Verdict {
         let verdict = self.gate.check(key);
@@ -45,7 +45,9 @@ impl<K: Key, V: Value> Inner<K, V> {
         }
         verdict
     }
+}
 
+impl<K: Key, V: Value> Inner<K, V> {
     /// What lies behind the gate.
     pub(crate) async fn answer(self: &Arc<Self>, key: &K) -> Outcome<V> {
         let bytes = KeyBytes::of(key);
