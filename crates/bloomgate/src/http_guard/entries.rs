@@ -7,10 +7,7 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
-use http::{Extensions, Response, request::Parts};
-
-/// Makes the not-found reply of the layer that left it, in an [`Outcome::NoKey`].
-pub(super) type NotFoundFn<B> = Arc<dyn Fn(&Parts) -> Response<B> + Send + Sync>;
+use http::Extensions;
 
 /// What tells one reading layer's entry from another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +33,7 @@ impl EntryId {
 pub(super) enum Outcome {
     /// An `Arc<V>`.
     Found(Arc<dyn Any + Send + Sync>),
-    /// No key in the request. Holds the layer's [`NotFoundFn`].
+    /// No key in the request. Holds the layer's [`NotFoundFn`](super::reply::NotFoundFn).
     NoKey(Arc<dyn Any + Send + Sync>),
 }
 

@@ -12,6 +12,7 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 /// The outcome of reading.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once, never kept")]
 pub(super) enum Decision<R> {
     /// The inner service is called; its response gets the header, if there is one.
     Pass { head: Parts, stale_header: Option<HeaderName> },

@@ -8,10 +8,10 @@ use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 
-use super::entries::{self, Lookup, NotFoundFn, Outcome};
+use super::entries::{self, Lookup, Outcome};
 use super::fault::{FaultLog, Route};
 use super::guarded::{Advice, Guarded, NoRow};
-use super::reply::{self, DefaultReply, NotFoundReply as _};
+use super::reply::{self, DefaultReply, NotFoundFn, NotFoundReply as _};
 
 /// The rejection of a handler that wants a row and gets none.
 ///

@@ -9,6 +9,11 @@ use http::{HeaderValue, Response, StatusCode};
 
 use crate::error::Error;
 
+/// A function that makes a not-found reply.
+pub(super) type NotFoundFn<B> = Arc<dyn Fn(&Parts) -> Response<B> + Send + Sync>;
+/// A function that makes an error reply.
+pub(super) type ErrorFn<B> = Arc<dyn Fn(&Error) -> Response<B> + Send + Sync>;
+
 /// Makes the not-found reply of a layer before services with response body `B`.
 ///
 /// Implemented by [`DefaultReply`], and by what [`GuardLayer`](super::GuardLayer)'s setters make of
@@ -63,7 +68,7 @@ impl<B: Default> ErrorReply<B> for DefaultReply {
 }
 
 /// A not-found reply of the app's own.
-pub struct CustomNotFound<B>(pub(super) Arc<dyn Fn(&Parts) -> Response<B> + Send + Sync>);
+pub struct CustomNotFound<B>(pub(super) NotFoundFn<B>);
 
 impl<B> Clone for CustomNotFound<B> {
     fn clone(&self) -> Self {
@@ -84,7 +89,7 @@ impl<B: 'static> NotFoundReply<B> for CustomNotFound<B> {
 }
 
 /// An error reply of the app's own.
-pub struct CustomError<B>(pub(super) Arc<dyn Fn(&Error) -> Response<B> + Send + Sync>);
+pub struct CustomError<B>(pub(super) ErrorFn<B>);
 
 impl<B> Clone for CustomError<B> {
     fn clone(&self) -> Self {

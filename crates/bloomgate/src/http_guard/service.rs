@@ -9,13 +9,13 @@ use http::request::Parts;
 use http::{Method, Request, Response};
 use tower_service::Service;
 
-use super::entries::{self, EntryId, NotFoundFn, Outcome};
+use super::entries::{self, EntryId, Outcome};
 use super::extract::{ExtractKey, Extracted};
 use super::fault::{Explanation, Fault};
 use super::future::{Decision, ResponseFuture};
 use super::layer::GuardLayer;
 use super::mode::{CheckOnly, ReadThrough};
-use super::reply::{self, ErrorReply, NotFoundReply};
+use super::reply::{self, ErrorReply, NotFoundFn, NotFoundReply};
 use crate::answer::{Answer, Verdict};
 use crate::guard::Value;
 use crate::key::Key;
