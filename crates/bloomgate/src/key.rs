@@ -1,7 +1,7 @@
-//! The one canonical form of a key, shared by gate, caches, flights and shared slots.
+//! The canonical form of a key, shared by gate, caches, flights and shared slots.
 //!
 //! The encoding itself is [`bloomgate_filter::Key`]; this module adds the owned form that maps
-//! hold, and how a key is read from text.
+//! hold, and the reading of keys from text.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,50 +34,128 @@ impl fmt::Debug for KeyBytes {
     }
 }
 
-/// Longest text, in bytes, that [`ParseKey`] takes for a `String` key. Longer text isn't a key.
+/// The longest text, in bytes, that is read as a text key. Longer text is malformed.
 pub const MAX_TEXT_KEY: usize = 1024;
 
-/// A key that can be read from one segment of a path.
+/// A key that can be read from a path parameter.
 ///
-/// One value must have one spelling, or a stranger can multiply cache entries by respelling an
-/// id: `007`, `+7` and `7` are not three ways to write 7 but one id and two things that aren't.
+/// A guard's layer must read the same key as the route's handler, from the same text, or a stranger
+/// walks around the gate by spelling an id in another way. So [`parse_key`](Self::parse_key) accepts
+/// what axum's `Path<Self>` accepts, and folds all spellings of a key into the one key: `7`, `007`
+/// and `+7` are the integer 7, and a UUID may be in upper case, without hyphens, in braces or a URN.
+/// Key spaces that admit one spelling only use [`CanonicalText`].
+///
+/// A key type of one's own needs one method. Where the handler takes `Path<OrderId>` with serde's
+/// derive on the newtype, it is the inner type's:
+///
+/// ```
+/// use std::borrow::Cow;
+///
+/// use bloomgate::{Key, ParseKey};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+/// struct OrderId(i64);
+///
+/// impl Key for OrderId {
+///     fn kind() -> Cow<'static, str> {
+///         i64::kind()
+///     }
+///
+///     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+///         self.0.with_bytes(f)
+///     }
+/// }
+///
+/// impl ParseKey for OrderId {
+///     fn parse_key(text: &str) -> Option<Self> {
+///         i64::parse_key(text).map(Self)
+///     }
+/// }
+///
+/// assert_eq!(OrderId::parse_key("007"), Some(OrderId(7)));
+/// ```
 pub trait ParseKey: Key {
-    /// Reads `text` (already percent-decoded); `None` if it isn't the canonical spelling of a key.
+    /// Reads `text`, which is percent-decoded already; `None` if it is malformed.
     fn parse_key(text: &str) -> Option<Self>;
 }
 
-macro_rules! parse_integer {
+/// A key of which one spelling is the canonical one.
+///
+/// `path_param("id").strict()` reads keys of these types, and takes every other spelling for
+/// malformed.
+///
+/// ```
+/// use bloomgate::key::{CanonicalText as _, ParseKey as _};
+///
+/// assert_eq!(i64::parse_key("007"), Some(7));
+/// assert_eq!(i64::parse_canonical("007"), None);
+/// assert_eq!(i64::parse_canonical("7"), Some(7));
+/// ```
+pub trait CanonicalText: ParseKey {
+    /// True if `text`, from which this key was read, is its canonical spelling.
+    fn is_canonical(&self, text: &str) -> bool;
+
+    /// Reads `text` if it is the canonical spelling of a key.
+    fn parse_canonical(text: &str) -> Option<Self> {
+        Self::parse_key(text).filter(|key| key.is_canonical(text))
+    }
+}
+
+macro_rules! integer_keys {
     ($($int:ty),*) => {$(
         impl ParseKey for $int {
+            #[inline]
             fn parse_key(text: &str) -> Option<Self> {
-                let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
-                // No sign but a minus, no leading zero, no "-0".
-                let canonical = match digits {
-                    [b'0'] => digits.len() == text.len(),
+                text.parse().ok()
+            }
+        }
+
+        /// Decimal digits without leading zeros, after a minus for a negative number.
+        impl CanonicalText for $int {
+            fn is_canonical(&self, text: &str) -> bool {
+                match text.strip_prefix('-').unwrap_or(text).as_bytes() {
+                    [b'0'] => text.len() == 1,
                     [b'1'..=b'9', ..] => true,
                     _ => false,
-                };
-                if canonical { text.parse().ok() } else { None }
+                }
             }
         }
     )*};
 }
-parse_integer!(i8, i16, i32, i64, i128, u8, u16, u32, u64, u128);
+integer_keys!(i8, i16, i32, i64, i128, u8, u16, u32, u64, u128);
 
-/// Any text of at most [`MAX_TEXT_KEY`] bytes without a NUL, which PostgreSQL can't store.
-impl ParseKey for String {
-    fn parse_key(text: &str) -> Option<Self> {
-        (text.len() <= MAX_TEXT_KEY && !text.contains('\0')).then(|| text.to_owned())
-    }
+macro_rules! text_keys {
+    ($($text:ty),*) => {$(
+        /// Any text of at most [`MAX_TEXT_KEY`] bytes without a NUL, which PostgreSQL can't store.
+        impl ParseKey for $text {
+            fn parse_key(text: &str) -> Option<Self> {
+                (text.len() <= MAX_TEXT_KEY && !text.contains('\0')).then(|| text.into())
+            }
+        }
+
+        /// A text has one spelling.
+        impl CanonicalText for $text {
+            fn is_canonical(&self, text: &str) -> bool {
+                **self == *text
+            }
+        }
+    )*};
 }
+text_keys!(String, Box<str>, Arc<str>);
 
-/// The hyphenated form in lower case, and no other.
+/// Every form that `uuid` reads: hyphenated, simple, braced, URN, each in either case.
 #[cfg(feature = "uuid")]
 impl ParseKey for uuid::Uuid {
     fn parse_key(text: &str) -> Option<Self> {
-        let id = uuid::Uuid::try_parse(text).ok()?;
-        let mut canonical = uuid::Uuid::encode_buffer();
-        (id.hyphenated().encode_lower(&mut canonical) == text).then_some(id)
+        Self::try_parse(text).ok()
+    }
+}
+
+/// The hyphenated form in lower case.
+#[cfg(feature = "uuid")]
+impl CanonicalText for uuid::Uuid {
+    fn is_canonical(&self, text: &str) -> bool {
+        *self.hyphenated().encode_lower(&mut Self::encode_buffer()) == *text
     }
 }
 
@@ -85,39 +163,56 @@ impl ParseKey for uuid::Uuid {
 mod tests {
     use super::*;
 
+    /// Spellings of integers that are not the canonical ones, with what they mean.
+    const OTHER_SPELLINGS: [(&str, i64); 6] =
+        [("-0", 0), ("+0", 0), ("00", 0), ("007", 7), ("+5", 5), ("-01", -1)];
+
+    const MALFORMED: [&str; 14] = [
+        "",
+        "-",
+        "+",
+        " 1",
+        "1 ",
+        "1.0",
+        "1e3",
+        "0x1",
+        "１",
+        "abc",
+        "1abc",
+        "99999999999999999999",
+        "9223372036854775808",
+        "--1",
+    ];
+
     #[test]
-    fn integers_have_one_spelling() {
+    fn every_spelling_of_an_integer_is_read_as_that_integer() {
         for (text, value) in [("0", 0), ("7", 7), ("-1", -1), ("9223372036854775807", i64::MAX)] {
             assert_eq!(i64::parse_key(text), Some(value));
+            assert_eq!(i64::parse_canonical(text), Some(value));
         }
-        for text in [
-            "",
-            "-",
-            "+",
-            "-0",
-            "00",
-            "007",
-            "+5",
-            " 1",
-            "1 ",
-            "1.0",
-            "1e3",
-            "0x1",
-            "１",
-            "abc",
-            "1abc",
-            "99999999999999999999",
-            "9223372036854775808",
-            "--1",
-        ] {
+        for (text, value) in OTHER_SPELLINGS {
+            assert_eq!(i64::parse_key(text), Some(value), "{text:?}");
+        }
+        for text in MALFORMED {
             assert_eq!(i64::parse_key(text), None, "{text:?}");
         }
         assert_eq!(u32::parse_key("-1"), None);
     }
 
     #[test]
+    fn integers_have_one_canonical_spelling() {
+        for (text, _) in OTHER_SPELLINGS {
+            assert_eq!(i64::parse_canonical(text), None, "{text:?}");
+        }
+        for text in MALFORMED {
+            assert_eq!(i64::parse_canonical(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
     fn case_46_text_with_a_nul_or_beyond_measure_is_no_key() {
         assert_eq!(String::parse_key("a b"), Some("a b".to_owned()));
+        assert_eq!(String::parse_canonical("a b"), Some("a b".to_owned()));
         assert_eq!(String::parse_key("a\0b"), None);
         assert!(String::parse_key(&"a".repeat(MAX_TEXT_KEY)).is_some());
         assert!(String::parse_key(&"a".repeat(MAX_TEXT_KEY + 1)).is_none());
@@ -125,17 +220,23 @@ mod tests {
 
     #[cfg(feature = "uuid")]
     #[test]
-    fn uuids_have_one_spelling() {
+    fn every_spelling_of_a_uuid_is_read_as_that_uuid_and_one_is_canonical() {
         let text = "67e55044-10b1-426f-9247-bb680e5fe0c8";
-        assert!(uuid::Uuid::parse_key(text).is_some());
+        let id = uuid::Uuid::parse_key(text);
+        assert!(id.is_some());
+        assert_eq!(uuid::Uuid::parse_canonical(text), id);
         for other in [
             text.to_uppercase(),
             text.replace('-', ""),
             format!("{{{text}}}"),
             format!("urn:uuid:{text}"),
-            format!("{text} "),
+            format!("URN:UUID:{text}"),
         ] {
-            assert_eq!(uuid::Uuid::parse_key(&other), None, "{other}");
+            assert_eq!(uuid::Uuid::parse_key(&other), id, "{other}");
+            assert_eq!(uuid::Uuid::parse_canonical(&other), None, "{other}");
+        }
+        for malformed in ["", "67e55044", &format!("{text} "), &text.replace('-', "_")] {
+            assert_eq!(uuid::Uuid::parse_key(malformed), None, "{malformed}");
         }
     }
 

@@ -45,7 +45,8 @@
 //!
 //! # Features
 //!
-//! None is on by default. `axum`: the tower layer. `redis`: the shared cache. `postgres`, `sqlite`:
+//! None is on by default. `tower`: the layer, for any tower service over HTTP. `axum`: the layer with
+//! axum's path parameters, extractor and replies. `redis`: the shared cache. `postgres`, `sqlite`:
 //! sources and loaders. `uuid`: UUIDs as keys. `full`: all of these. `testing`: an in-memory store.
 
 pub mod answer;
@@ -55,7 +56,7 @@ mod error;
 mod flight;
 mod gate;
 mod guard;
-#[cfg(feature = "axum")]
+#[cfg(feature = "tower")]
 pub mod http_guard;
 pub mod key;
 pub mod loader;
@@ -79,9 +80,11 @@ pub use gate::Gate;
 pub use guard::{
     Admit, Admitted, GateOnly, Guard, GuardBuilder, GuardKind, OnStoreFailure, Value, WriteHandle,
 };
+#[cfg(feature = "tower")]
+pub use http_guard::GuardLayer;
 #[cfg(feature = "axum")]
-pub use http_guard::{GuardLayer, Guarded, path_param};
-pub use key::{Key, ParseKey};
+pub use http_guard::{Guarded, path_param};
+pub use key::{CanonicalText, Key, ParseKey};
 pub use ports::{Backplane, Loader, Source, Store};
 #[cfg(feature = "redis")]
 pub use shared_cache::RedisStore;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use axum::response::Response;
-use bloomgate::{Key, ParseKey};
+use bloomgate::{CanonicalText, Key, ParseKey};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::product_not_found;
@@ -38,7 +38,7 @@ bloomgate::sql_key!(ProductId);
 /// no ids at all. Neither are 0 and negative numbers, which the database never assigns.
 impl ParseKey for ProductId {
     fn parse_key(text: &str) -> Option<Self> {
-        i64::parse_key(text).filter(|id| *id >= 1).map(Self)
+        i64::parse_canonical(text).filter(|id| *id >= 1).map(Self)
     }
 }
 

@@ -123,7 +123,7 @@ pub(crate) struct Inner<K, V> {
     rebuilds: RebuildRequests,
     /// True once the guard has been ready.
     ready: AtomicBool,
-    /// Services that a layer was put before.
+    /// Layers that stand before a route.
     guarded_routes: AtomicU64,
     running_writes: watch::Sender<RunningWrites>,
     _background: Vec<AbortOnDrop>,
@@ -165,7 +165,7 @@ impl<K: Key, V: Value> Guard<K, V> {
     }
 
     /// Past the gate: for a caller that has had the verdict already, and counted it.
-    #[cfg(feature = "axum")]
+    #[cfg(feature = "tower")]
     pub(crate) async fn answer(&self, key: &K) -> Result<Answer<V>, ReadError> {
         self.0.answer(key).await
     }
@@ -197,8 +197,8 @@ impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
         self.0.check(key)
     }
 
-    /// A layer was put before a service.
-    #[cfg(feature = "axum")]
+    /// A layer was put before its first service.
+    #[cfg(feature = "tower")]
     pub(crate) fn count_layer(&self) {
         self.0.guarded_routes.fetch_add(1, Ordering::Relaxed);
     }

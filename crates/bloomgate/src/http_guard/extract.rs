@@ -1,46 +1,68 @@
-//! Finds the key in a request.
+//! Extractors: the key of a request.
 
-use axum::extract::{FromRequestParts as _, RawPathParams};
-use futures_util::FutureExt as _;
 use http::request::Parts;
 
-use crate::key::{Key, ParseKey};
-
-/// Finds a key in a request, at once: nothing may be awaited on the refusal path.
-///
-/// It must read the same key as the route's handler does, from the same text. `None` means that the
-/// request has no key that could exist; it then goes to the handler as it came.
-pub trait ExtractKey<K>: Clone + Send + Sync + 'static {
-    /// The key, if there is one.
-    fn extract(&self, parts: &mut Parts) -> Option<K>;
+/// What an extractor finds in a request.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Extracted<K> {
+    /// The key.
+    Key(K),
+    /// The request names no key that could exist, such as `/products/abc` where ids are numbers. It
+    /// reaches the handler as it came; a handler that takes `Guarded` answers with the layer's
+    /// not-found reply.
+    Malformed,
+    /// No route matched, so there is nothing to guard. The request passes.
+    NoRoute,
+    /// The route has no such parameter: a mistake in the code. An error is logged; a gate-only
+    /// layer passes the request, a reading layer answers 500.
+    NoSuchParameter,
+    /// The route has the parameter more than once, as nested routers can: a mistake in the code,
+    /// treated as [`NoSuchParameter`](Self::NoSuchParameter).
+    RepeatedParameter,
 }
 
-/// Any function of the request's head.
-impl<K: Key, F> ExtractKey<K> for F
-where
-    F: Fn(&mut Parts) -> Option<K> + Clone + Send + Sync + 'static,
-{
-    fn extract(&self, parts: &mut Parts) -> Option<K> {
-        self(parts)
+/// `None` is [`Extracted::Malformed`].
+impl<K> From<Option<K>> for Extracted<K> {
+    fn from(key: Option<K>) -> Self {
+        key.map_or(Self::Malformed, Self::Key)
     }
 }
 
-/// See [`path_param`].
-#[derive(Clone, Copy, Debug)]
-pub struct PathParam(&'static str);
+/// Finds the key in a request's head, at once: the path of a refusal awaits nothing.
+///
+/// It must read the same key as the route's handler does, from the same text.
+///
+/// Every function from `&mut http::request::Parts` to an `Option` of the key, or to [`Extracted`],
+/// is an extractor:
+///
+/// ```
+/// # fn example(guard: bloomgate::Guard<i64, String>) {
+/// use http::request::Parts;
+///
+/// let layer = guard.layer(|head: &mut Parts| -> Option<i64> {
+///     head.headers.get("x-account")?.to_str().ok()?.parse().ok()
+/// });
+/// # let _ = layer;
+/// # }
+/// ```
+pub trait ExtractKey<K>: Clone + Send + Sync + 'static {
+    /// Finds the key.
+    fn extract(&self, head: &mut Parts) -> Extracted<K>;
 
-/// The path parameter of this name, percent-decoded by axum and read by
-/// [`ParseKey::parse_key`].
-#[must_use]
-pub fn path_param(parameter: &'static str) -> PathParam {
-    PathParam(parameter)
+    /// The path parameter that holds the key, for messages and to tell two layers apart.
+    fn parameter(&self) -> Option<&'static str> {
+        None
+    }
 }
 
-impl<K: ParseKey> ExtractKey<K> for PathParam {
-    fn extract(&self, parts: &mut Parts) -> Option<K> {
-        // The extractor only looks into the request, so it is ready at once.
-        let params = RawPathParams::from_request_parts(parts, &()).now_or_never()?.ok()?;
-        let (_, text) = params.iter().find(|(name, _)| *name == self.0)?;
-        K::parse_key(text)
+impl<K, F, R> ExtractKey<K> for F
+where
+    F: Fn(&mut Parts) -> R + Clone + Send + Sync + 'static,
+    R: Into<Extracted<K>>,
+{
+    fn extract(&self, head: &mut Parts) -> Extracted<K> {
+        self(head).into()
     }
 }

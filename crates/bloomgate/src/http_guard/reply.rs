@@ -1,108 +1,169 @@
-//! What is answered in the handler's place, and what the handler is handed.
+//! Replies that a layer makes in the handler's place.
 
-use std::ops::Deref;
+use std::fmt;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
-use axum::response::{IntoResponse, Response};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
-use http::{HeaderValue, StatusCode, header};
-use serde::{Serialize, Serializer};
+use http::{HeaderValue, Response, StatusCode};
 
 use crate::error::ReadError;
 
-/// Makes the not-found reply.
-pub(super) type NotFound = Arc<dyn Fn() -> Response + Send + Sync>;
-/// Makes the reply to a guard that could not answer.
-pub(super) type OnError = Arc<dyn Fn(&ReadError) -> Response + Send + Sync>;
+/// A function that makes a not-found reply.
+pub(super) type NotFoundFn<B> = Arc<dyn Fn(&Parts) -> Response<B> + Send + Sync>;
+/// A function that makes an error reply.
+pub(super) type ErrorFn<B> = Arc<dyn Fn(&ReadError) -> Response<B> + Send + Sync>;
 
-/// The row that a reading layer has found, for the route's handler.
-#[derive(Debug)]
-pub struct Guarded<V>(pub Arc<V>);
+/// Makes the not-found reply of a layer before services with response body `B`.
+///
+/// Implemented by [`DefaultReply`], and by what [`GuardLayer`](super::GuardLayer)'s setters make of
+/// a function.
+pub trait NotFoundReply<B>: sealed::Reply {
+    /// The reply to the request with this head.
+    fn not_found(&self, head: &Parts) -> Response<B>;
+}
 
-impl<V> Clone for Guarded<V> {
+/// Makes the reply of a reading layer whose guard could not answer.
+///
+/// Implemented by [`DefaultReply`], and by what [`GuardLayer`](super::GuardLayer)'s setters make of
+/// a function.
+pub trait ErrorReply<B>: sealed::Reply {
+    /// The reply to this error.
+    fn error(&self, error: &ReadError) -> Response<B>;
+}
+
+mod sealed {
+    pub trait Reply: Clone + Send + Sync + 'static {}
+
+    impl Reply for super::DefaultReply {}
+    impl<B: 'static> Reply for super::CustomNotFound<B> {}
+    impl<B: 'static> Reply for super::CustomError<B> {}
+}
+
+/// The default replies, without a body.
+///
+/// Not found: 404 with `Cache-Control: no-store`, so that no cache on the way goes on answering 404
+/// once the row exists. Errors: 503 with `Retry-After: 1` for what may pass (see
+/// [`ReadError::is_temporary`]), otherwise 500; no details.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DefaultReply;
+
+impl<B: Default> NotFoundReply<B> for DefaultReply {
+    fn not_found(&self, _: &Parts) -> Response<B> {
+        let mut response = with_status(StatusCode::NOT_FOUND, B::default());
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+}
+
+impl<B: Default> ErrorReply<B> for DefaultReply {
+    fn error(&self, error: &ReadError) -> Response<B> {
+        if !error.is_temporary() {
+            return with_status(StatusCode::INTERNAL_SERVER_ERROR, B::default());
+        }
+        let mut response = with_status(StatusCode::SERVICE_UNAVAILABLE, B::default());
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        response
+    }
+}
+
+/// A not-found reply of the app's own.
+pub struct CustomNotFound<B>(pub(super) NotFoundFn<B>);
+
+impl<B> Clone for CustomNotFound<B> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<V> Deref for Guarded<V> {
-    type Target = V;
-
-    fn deref(&self) -> &V {
-        &self.0
+impl<B> fmt::Debug for CustomNotFound<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomNotFound").finish_non_exhaustive()
     }
 }
 
-impl<V: Serialize> Serialize for Guarded<V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+impl<B: 'static> NotFoundReply<B> for CustomNotFound<B> {
+    fn not_found(&self, head: &Parts) -> Response<B> {
+        (self.0)(head)
     }
 }
 
-/// Left in the request by a layer that found no key in it.
-#[derive(Clone)]
-pub(super) struct NoKey(pub(super) NotFound);
+/// An error reply of the app's own.
+pub struct CustomError<B>(pub(super) ErrorFn<B>);
 
-/// OpenReason a handler that wants a row gets none.
-pub struct GuardedRejection(Rejected);
-
-enum Rejected {
-    NoKey(NotFound),
-    NoLayer,
-}
-
-impl std::fmt::Debug for GuardedRejection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0 {
-            Rejected::NoKey(_) => "GuardedRejection(no key in the request)",
-            Rejected::NoLayer => "GuardedRejection(no guard on the route)",
-        })
+impl<B> Clone for CustomError<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }
 
-/// The layer's not-found reply if the request had no key. On a route that no reading layer guards
-/// (or for a method that it doesn't touch), a 500 that says so.
-impl IntoResponse for GuardedRejection {
-    fn into_response(self) -> Response {
-        match self.0 {
-            Rejected::NoKey(not_found) => not_found(),
-            Rejected::NoLayer => {
-                tracing::error!(
-                    "a handler takes Guarded<V>, but no reading guard layer with that type of \
-                     value acts on this route and method; add it with route_layer after the route"
-                );
-                (StatusCode::INTERNAL_SERVER_ERROR, "no guard on this route").into_response()
-            }
-        }
+impl<B> fmt::Debug for CustomError<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomError").finish_non_exhaustive()
     }
 }
 
-impl<V: Send + Sync + 'static, S: Sync> FromRequestParts<S> for Guarded<V> {
-    type Rejection = GuardedRejection;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, GuardedRejection> {
-        if let Some(found) = parts.extensions.get::<Guarded<V>>() {
-            return Ok(found.clone());
-        }
-        Err(GuardedRejection(match parts.extensions.get::<NoKey>() {
-            Some(NoKey(not_found)) => Rejected::NoKey(Arc::clone(not_found)),
-            None => Rejected::NoLayer,
-        }))
+impl<B: 'static> ErrorReply<B> for CustomError<B> {
+    fn error(&self, error: &ReadError) -> Response<B> {
+        (self.0)(error)
     }
 }
 
-/// The default not-found reply: 404, no body, as axum's own.
-pub(super) fn plain_not_found() -> Response {
-    StatusCode::NOT_FOUND.into_response()
+/// A function that makes axum's not-found reply: without arguments, or from the request's head.
+/// `A` tells the two apart and is always inferred.
+#[cfg(feature = "axum")]
+pub trait NotFoundHandler<A>: Send + Sync + 'static {
+    /// The reply to the request with this head.
+    fn response(&self, head: &Parts) -> axum::response::Response;
 }
 
-/// The default error reply: 503 with `Retry-After` for what may pass, otherwise 500; no details.
-pub(super) fn plain_error(error: &ReadError) -> Response {
-    if error.is_temporary() {
-        let retry = (header::RETRY_AFTER, HeaderValue::from_static("1"));
-        (StatusCode::SERVICE_UNAVAILABLE, [retry]).into_response()
-    } else {
-        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+#[cfg(feature = "axum")]
+impl<F, R> NotFoundHandler<()> for F
+where
+    F: Fn() -> R + Send + Sync + 'static,
+    R: axum::response::IntoResponse,
+{
+    fn response(&self, _: &Parts) -> axum::response::Response {
+        self().into_response()
     }
+}
+
+#[cfg(feature = "axum")]
+impl<F, R> NotFoundHandler<(Parts,)> for F
+where
+    F: Fn(&Parts) -> R + Send + Sync + 'static,
+    R: axum::response::IntoResponse,
+{
+    fn response(&self, head: &Parts) -> axum::response::Response {
+        self(head).into_response()
+    }
+}
+
+/// A 500 that explains a mistake in the code, with the text as its body where `B` is axum's body.
+pub(super) fn explain<B: Default + 'static>(text: String) -> Response<B> {
+    let Some(body) = body_of(text) else {
+        return with_status(StatusCode::INTERNAL_SERVER_ERROR, B::default());
+    };
+    let mut response = with_status(StatusCode::INTERNAL_SERVER_ERROR, body);
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// `text` as a body, if `B` is axum's body. Other bodies have no constructor in common.
+#[cfg(feature = "axum")]
+fn body_of<B: 'static>(text: String) -> Option<B> {
+    let mut body = Some(axum::body::Body::from(text));
+    (&mut body as &mut dyn std::any::Any).downcast_mut::<Option<B>>().and_then(Option::take)
+}
+
+#[cfg(not(feature = "axum"))]
+fn body_of<B>(_: String) -> Option<B> {
+    None
+}
+
+fn with_status<B>(status: StatusCode, body: B) -> Response<B> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
 }

@@ -1,101 +1,195 @@
-//! The service: refuses, passes, or reads.
+//! The service: it refuses, passes or reads.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
-use axum::extract::Request;
-use axum::response::Response;
-use http::Method;
-use tower::Service;
+use http::request::Parts;
+use http::{Method, Request, Response};
+use tower_service::Service;
 
-use super::extract::ExtractKey;
-use super::future::ResponseFuture;
-use super::layer::{GuardLayer, Mode};
-use super::reply::{Guarded, NoKey};
+use super::entries::{self, EntryId, Outcome};
+use super::extract::{ExtractKey, Extracted};
+use super::fault::{Explanation, Fault};
+use super::future::{Decision, ResponseFuture};
+use super::layer::GuardLayer;
+use super::mode::{CheckOnly, ReadThrough};
+use super::reply::{self, ErrorReply, NotFoundFn, NotFoundReply};
 use crate::answer::{Answer, Verdict};
 use crate::guard::Value;
 use crate::key::Key;
 
 /// A service with a guard before it; made by [`GuardLayer`].
-pub struct GuardService<S, K, V, X> {
+pub struct GuardService<S, K, V, X, Mode, N> {
     inner: S,
-    layer: Arc<GuardLayer<K, V, X>>,
+    layer: Arc<GuardLayer<K, V, X, Mode, N>>,
 }
 
-impl<S, K, V, X> GuardService<S, K, V, X> {
-    pub(super) fn new(inner: S, layer: Arc<GuardLayer<K, V, X>>) -> Self {
-        Self { inner, layer }
+impl<S, K, V, X, Mode, N> GuardService<S, K, V, X, Mode, N> {
+    pub(super) fn new(inner: S, layer: GuardLayer<K, V, X, Mode, N>) -> Self {
+        Self { inner, layer: Arc::new(layer) }
+    }
+
+    /// Calls the inner service, at once and without a clone if it is ready.
+    fn pass<B>(&mut self, request: Request<B>) -> ResponseFuture<S, B>
+    where
+        S: Service<Request<B>> + Clone,
+    {
+        // No one waits for this waker: a service that isn't ready is asked again by the future.
+        match self.inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => ResponseFuture::called(self.inner.call(request)),
+            Poll::Ready(Err(error)) => ResponseFuture::failed(error),
+            Poll::Pending => {
+                // Its place in a queue belongs to the very instance that was polled.
+                let clone = self.inner.clone();
+                ResponseFuture::waiting(mem::replace(&mut self.inner, clone), request)
+            }
+        }
     }
 }
 
-impl<S: Clone, K, V, X> Clone for GuardService<S, K, V, X> {
+impl<S: Clone, K, V, X, Mode, N> Clone for GuardService<S, K, V, X, Mode, N> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), layer: Arc::clone(&self.layer) }
     }
 }
 
-impl<S: fmt::Debug, K, V, X> fmt::Debug for GuardService<S, K, V, X> {
+impl<S: fmt::Debug, K, V, X, Mode: fmt::Debug, N> fmt::Debug for GuardService<S, K, V, X, Mode, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardService").field("inner", &self.inner).finish_non_exhaustive()
+        f.debug_struct("GuardService")
+            .field("inner", &self.inner)
+            .field("layer", &self.layer)
+            .finish()
     }
 }
 
-impl<S, K, V, X> Service<Request> for GuardService<S, K, V, X>
+impl<K: Key, V: Send + Sync + 'static, X: ExtractKey<K>, Mode, N> GuardLayer<K, V, X, Mode, N> {
+    /// Logs a mistake in how layers are put on routes, one line once in a while, and explains it.
+    fn explain(&self, fault: Fault, head: &Parts) -> String {
+        let parameter = self.extractor.parameter();
+        let explanation = Explanation { fault, head, parameter }.to_string();
+        self.uses.faults.say(&explanation, |requests| {
+            let guard = self.guard.status().name;
+            tracing::error!(guard, requests, "{explanation}");
+        });
+        explanation
+    }
+}
+
+/// Only these methods are touched.
+fn reads(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}
+
+impl<S, K, V, X, N, ReqB, ResB> Service<Request<ReqB>> for GuardService<S, K, V, X, CheckOnly, N>
 where
-    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + 'static,
-    S::Future: Send,
+    S: Service<Request<ReqB>, Response = Response<ResB>> + Clone,
+    K: Key,
+    V: Send + Sync + 'static,
+    X: ExtractKey<K>,
+    N: NotFoundReply<ResB>,
+{
+    type Response = Response<ResB>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S, ReqB>;
+
+    /// Always ready; see [the caveat](super#readiness).
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ReqB>) -> Self::Future {
+        if !reads(request.method()) {
+            return self.pass(request);
+        }
+        let (mut head, body) = request.into_parts();
+        let layer = &*self.layer;
+        match layer.extractor.extract(&mut head) {
+            Extracted::Key(key) => {
+                if layer.guard.check(&key) == Verdict::Absent {
+                    return ResponseFuture::reply(layer.not_found.not_found(&head));
+                }
+            }
+            Extracted::NoSuchParameter => {
+                self.layer.explain(Fault::NoSuchParameter, &head);
+            }
+            Extracted::RepeatedParameter => {
+                self.layer.explain(Fault::RepeatedParameter, &head);
+            }
+            Extracted::Malformed | Extracted::NoRoute => {}
+        }
+        self.pass(Request::from_parts(head, body))
+    }
+}
+
+impl<S, K, V, X, M, E, N, ReqB, ResB> Service<Request<ReqB>>
+    for GuardService<S, K, V, X, ReadThrough<M, E>, N>
+where
+    S: Service<Request<ReqB>, Response = Response<ResB>> + Clone,
     K: Key,
     V: Value,
     X: ExtractKey<K>,
+    M: 'static,
+    E: ErrorReply<ResB>,
+    N: NotFoundReply<ResB>,
+    ResB: Default + 'static,
 {
-    type Response = Response;
-    type Error = Infallible;
-    type Future = ResponseFuture<S::Future>;
+    type Response = Response<ResB>;
+    type Error = S::Error;
+    type Future = ResponseFuture<S, ReqB>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(cx)
+    /// Always ready; see [the caveat](super#readiness).
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
-        if request.method() != Method::GET && request.method() != Method::HEAD {
-            return ResponseFuture::pass(self.inner.call(request));
+    fn call(&mut self, request: Request<ReqB>) -> Self::Future {
+        if !reads(request.method()) {
+            return self.pass(request);
         }
-        let (mut parts, body) = request.into_parts();
-        let Some(key) = self.layer.key.extract(&mut parts) else {
-            if self.layer.mode == Mode::ReadThrough {
-                parts.extensions.insert(NoKey(Arc::clone(&self.layer.not_found)));
-            }
-            return ResponseFuture::pass(self.inner.call(Request::from_parts(parts, body)));
+        let (mut head, body) = request.into_parts();
+        let refuse = |fault, head: &Parts| {
+            ResponseFuture::reply(reply::explain(self.layer.explain(fault, head)))
         };
-        if self.layer.guard.check(&key) == Verdict::Absent {
-            // The service was told to be ready for a call that doesn't come; what it holds for
-            // that (a permit, say) goes with it.
-            self.inner = self.inner.clone();
-            return ResponseFuture::reply((self.layer.not_found)());
+        let layer = &*self.layer;
+        let key = match layer.extractor.extract(&mut head) {
+            Extracted::Key(key) => Some(key),
+            Extracted::Malformed => None,
+            Extracted::NoRoute => return self.pass(Request::from_parts(head, body)),
+            Extracted::NoSuchParameter => return refuse(Fault::NoSuchParameter, &head),
+            Extracted::RepeatedParameter => return refuse(Fault::RepeatedParameter, &head),
+        };
+        let entry = EntryId::of::<V, M>(layer.extractor.parameter());
+        if entries::contains(&head.extensions, entry) {
+            return refuse(Fault::IndistinctLayers, &head);
         }
-        if self.layer.mode == Mode::GateOnly {
-            return ResponseFuture::pass(self.inner.call(Request::from_parts(parts, body)));
+        let Some(key) = key else {
+            let reply = layer.not_found.clone();
+            let reply: NotFoundFn<ResB> = Arc::new(move |head| reply.not_found(head));
+            entries::add(&mut head.extensions, entry, Outcome::NoKey(Arc::new(reply)));
+            return self.pass(Request::from_parts(head, body));
+        };
+        if layer.guard.check(&key) == Verdict::Absent {
+            return ResponseFuture::reply(layer.not_found.not_found(&head));
         }
-        // Readiness belongs to the very instance that was polled: it goes along, a clone stays.
-        let clone = self.inner.clone();
-        let mut ready = mem::replace(&mut self.inner, clone);
         let layer = Arc::clone(&self.layer);
-        ResponseFuture::read(async move {
+        let decision = async move {
             match layer.guard.answer(&key).await {
-                Ok(Answer::Found { value, .. }) => {
-                    parts.extensions.insert(Guarded(value));
-                    ready.call(Request::from_parts(parts, body)).await
+                Ok(Answer::Found { value, stale, .. }) => {
+                    entries::add(&mut head.extensions, entry, Outcome::Found(value));
+                    let stale_header = layer.mode.stale_header.clone().filter(|_| stale);
+                    Decision::Pass { head, stale_header }
                 }
-                Ok(Answer::Absent(_)) => Ok((layer.not_found)()),
+                Ok(Answer::Absent(_)) => Decision::Reply(layer.not_found.not_found(&head)),
                 Err(error) => {
-                    // The room that failed has told the log.
+                    // The module that failed has logged it, within limits.
                     tracing::debug!(%error, "the guard could not answer");
-                    Ok((layer.on_error)(&error))
+                    Decision::Reply(layer.mode.on_error.error(&error))
                 }
             }
-        })
+        };
+        // The clone has reserved nothing while the row is read.
+        ResponseFuture::reading(Box::pin(decision), self.inner.clone(), body)
     }
 }

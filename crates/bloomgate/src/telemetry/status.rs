@@ -24,8 +24,9 @@ pub struct Status {
     pub counts: CountsStatus,
     /// What is under way now.
     pub in_flight: InFlight,
-    /// How many services a layer of the guard was put before. 0 means that no route is guarded: a
-    /// layer acts only on the routes that were added before it.
+    /// How many of the guard's layers stand before a route. 0 means that no route is guarded: a layer
+    /// acts only on the routes that were added before it. A layer is counted once, before however
+    /// many routes it stands, and by the first request at the latest.
     pub guarded_routes: u64,
     /// How the warm-up is doing; `None` once it has succeeded.
     pub warm_up_error: Option<String>,

@@ -1,5 +1,7 @@
 //! A CORS layer keeps its say, outside the guard or inside.
 
+use std::convert::Infallible;
+
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
@@ -42,8 +44,8 @@ async fn case_52_a_preflight_gets_the_cors_layers_answer_in_both_orders() {
         || get(async |product: Guarded<Product>| product.name.clone()).put(async || "put");
     let outside =
         Router::new().route("/products/{id}", handler()).route_layer(layer()).layer(from_fn(cors));
-    let inside =
-        Router::new().route("/products/{id}", handler().layer(from_fn(cors)).layer(layer()));
+    let inside = Router::new()
+        .route("/products/{id}", handler().layer::<_, Infallible>(from_fn(cors)).layer(layer()));
     for (app, is_outside) in [(outside, true), (inside, false)] {
         for id in [7, 8] {
             for method in ["GET", "PUT", "DELETE"] {

@@ -14,7 +14,7 @@ async fn echo(Path(id): Path<i64>, request: Request) -> String {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1_000).await.unwrap();
     let body = String::from_utf8_lossy(&body).into_owned();
-    let handed = parts.extensions.get::<Guarded<Product>>().is_some();
+    let handed = Guarded::<Product>::from_extensions(&parts.extensions).is_ok();
     format!("{} {id} {body} {handed}", parts.method)
 }
 
@@ -23,7 +23,8 @@ async fn case_52_other_methods_reach_the_handler_untouched() {
     let guard = products().await;
     let route = || Router::new().route("/products/{id}", any(echo));
     let layer = || guard.layer(path_param("id")).not_found(product_not_found);
-    for app in [route().route_layer(layer().gate_only()), route().route_layer(layer())] {
+    let checking = guard.gate_layer(path_param("id")).not_found(product_not_found);
+    for app in [route().route_layer(checking), route().route_layer(layer())] {
         // For an absent id, and for one that is cached by now.
         ask(&app, "GET", "/products/7").await;
         for id in [8, 7] {
@@ -49,7 +50,7 @@ async fn reading_keeps_the_body_of_a_get() {
 #[tokio::test]
 async fn case_51_a_wrong_method_keeps_405_and_an_unknown_route_keeps_the_fallback() {
     let guard = products().await;
-    let layer = || guard.layer(path_param("id")).gate_only().not_found(product_not_found);
+    let layer = || guard.gate_layer(path_param("id")).not_found(product_not_found);
     let app = Router::new()
         .route("/products/{id}", get(async || "row").put(async || "put"))
         .route_layer(layer())

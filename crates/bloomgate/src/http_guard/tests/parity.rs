@@ -2,6 +2,7 @@
 //! the app's own not-found.
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -9,7 +10,7 @@ use axum::routing::{MethodRouter, get, post};
 use axum::{Json, middleware};
 use std::convert::Infallible;
 
-use super::super::{GuardLayer, PathParam, path_param};
+use super::super::{CheckOnly, CustomNotFound, GuardLayer, PathParam, path_param};
 use super::apps::{Product, ask, open_products, product_not_found, products, row, texts};
 use crate::guard::Guard;
 
@@ -60,8 +61,9 @@ fn app(layers: &Layers) -> Router {
     };
     let by_text: Routes = &|routes, name| match layers {
         None => routes,
-        Some((_, guard)) => routes
-            .route_layer(guard.layer(path_param(name)).gate_only().not_found(product_not_found)),
+        Some((_, guard)) => {
+            routes.route_layer(guard.gate_layer(path_param(name)).not_found(product_not_found))
+        }
     };
     let nested = Router::new()
         .route("/items/{id}", numbers(get(in_tenant).put(echo), "id"))
@@ -95,8 +97,8 @@ fn app(layers: &Layers) -> Router {
 fn of_products(
     guard: &Guard<i64, Product>,
     name: &'static str,
-) -> GuardLayer<i64, Product, PathParam> {
-    guard.layer(path_param(name)).gate_only().not_found(product_not_found)
+) -> GuardLayer<i64, Product, PathParam, CheckOnly, CustomNotFound<Body>> {
+    guard.gate_layer(path_param(name)).not_found(product_not_found)
 }
 
 const METHODS: [&str; 9] =

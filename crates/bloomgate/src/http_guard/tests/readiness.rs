@@ -1,4 +1,5 @@
-//! Readiness belongs to the instance that was polled.
+//! Readiness of the inner service: asked for by passing requests alone, kept by the instance that
+//! was asked.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -14,22 +15,26 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::limit::ConcurrencyLimit;
 use tower::{Layer, Service, ServiceExt as _};
 
-use super::super::{ExtractKey, GuardLayer};
-use super::apps::{FAILS, GONE, Product, open_products, products, request};
-use crate::guard::Guard;
+use super::apps::{CEILING, FAILS, GONE, open_products, products, request};
 
 /// The key is the whole path.
 fn whole_path(parts: &mut Parts) -> Option<i64> {
     parts.uri.path()[1..].parse().ok()
 }
 
-fn layers(
-    guard: &Guard<i64, Product>,
-) -> [GuardLayer<i64, Product, impl ExtractKey<i64> + use<>>; 2] {
-    let layer = guard.layer(whole_path);
-    [layer.clone(), layer.gate_only()]
+/// Runs the same code with a layer of each mode.
+macro_rules! each_mode {
+    ($guard:expr, $layer:ident => $code:block) => {{
+        let $layer = $guard.layer(whole_path);
+        $code
+    }
+    {
+        let $layer = $guard.gate_layer(whole_path);
+        $code
+    }};
 }
 
 /// Panics when it is called without having been asked whether it is ready.
@@ -63,7 +68,7 @@ impl Service<Request> for Strict {
 #[tokio::test]
 async fn case_49_only_an_instance_that_was_ready_is_called() {
     for guard in [products().await, open_products().await] {
-        for layer in layers(&guard) {
+        each_mode!(guard, layer => {
             let mut service = layer.layer(Strict::default());
             for uri in ["/7", "/8", "/7", "/x", "/8", "/404", "/42"] {
                 for method in ["GET", "HEAD", "POST"] {
@@ -72,39 +77,41 @@ async fn case_49_only_an_instance_that_was_ready_is_called() {
                     let _ = service.clone().oneshot(request(method, uri)).await.unwrap();
                 }
             }
-        }
+        });
     }
 }
 
-/// Lets two requests in at a time; a permit is taken in `poll_ready`.
+/// Lets a number of requests in at a time; a permit is taken in `poll_ready`. Counts its clones.
 struct Limited {
     permits: Arc<Semaphore>,
     waiting: Option<BoxFuture<'static, OwnedSemaphorePermit>>,
     permit: Option<OwnedSemaphorePermit>,
-    inside: Arc<AtomicUsize>,
-    most: Arc<AtomicUsize>,
+    seen: Arc<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    inside: AtomicUsize,
+    most_inside: AtomicUsize,
+    clones: AtomicUsize,
+    asked: AtomicUsize,
 }
 
 impl Limited {
     fn new(permits: usize) -> Self {
-        Self {
-            permits: Arc::new(Semaphore::new(permits)),
-            waiting: None,
-            permit: None,
-            inside: Arc::default(),
-            most: Arc::default(),
-        }
+        let permits = Arc::new(Semaphore::new(permits));
+        Self { permits, waiting: None, permit: None, seen: Arc::default() }
     }
 }
 
 impl Clone for Limited {
     fn clone(&self) -> Self {
+        self.seen.clones.fetch_add(1, Ordering::SeqCst);
         Self {
             permits: Arc::clone(&self.permits),
             waiting: None,
             permit: None,
-            inside: Arc::clone(&self.inside),
-            most: Arc::clone(&self.most),
+            seen: Arc::clone(&self.seen),
         }
     }
 }
@@ -115,6 +122,7 @@ impl Service<Request> for Limited {
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.seen.asked.fetch_add(1, Ordering::SeqCst);
         if self.permit.is_none() {
             let permits = Arc::clone(&self.permits);
             let waiting = self
@@ -130,14 +138,14 @@ impl Service<Request> for Limited {
 
     fn call(&mut self, _: Request) -> Self::Future {
         let permit = self.permit.take().expect("called without being ready");
-        let (inside, most) = (Arc::clone(&self.inside), Arc::clone(&self.most));
+        let seen = Arc::clone(&self.seen);
         Box::pin(async move {
-            let now = inside.fetch_add(1, Ordering::SeqCst) + 1;
-            most.fetch_max(now, Ordering::SeqCst);
+            let now = seen.inside.fetch_add(1, Ordering::SeqCst) + 1;
+            seen.most_inside.fetch_max(now, Ordering::SeqCst);
             for _ in 0..5 {
                 tokio::task::yield_now().await;
             }
-            inside.fetch_sub(1, Ordering::SeqCst);
+            seen.inside.fetch_sub(1, Ordering::SeqCst);
             drop(permit);
             Ok(Response::new(Body::empty()))
         })
@@ -147,10 +155,9 @@ impl Service<Request> for Limited {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_49_a_limit_behind_the_guard_holds_with_50_requests_at_a_time() {
     for guard in [products().await, open_products().await] {
-        for layer in layers(&guard) {
+        each_mode!(guard, layer => {
             let limited = Limited::new(2);
-            let most = Arc::clone(&limited.most);
-            let permits = Arc::clone(&limited.permits);
+            let (seen, permits) = (Arc::clone(&limited.seen), Arc::clone(&limited.permits));
             let service = layer.layer(limited);
             let requests = (0..50).map(|n| {
                 let service = service.clone();
@@ -161,31 +168,77 @@ async fn case_49_a_limit_behind_the_guard_holds_with_50_requests_at_a_time() {
             for answered in join_all(requests.collect::<Vec<_>>()).await {
                 let _ = answered.unwrap().unwrap();
             }
-            assert!(most.load(Ordering::SeqCst) <= 2);
+            assert!((1..=2).contains(&seen.most_inside.load(Ordering::SeqCst)));
             assert_eq!(permits.available_permits(), 2);
-        }
+        });
     }
 }
 
-#[tokio::test]
-async fn case_49_a_refusal_gives_back_what_was_reserved() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn case_49_towers_own_concurrency_limit_holds_behind_the_guard() {
     let guard = products().await;
-    for layer in layers(&guard) {
+    each_mode!(guard, layer => {
+        let counting = Limited::new(Semaphore::MAX_PERMITS);
+        let seen = Arc::clone(&counting.seen);
+        let service = layer.layer(ConcurrencyLimit::new(counting, 3));
+        let requests = (0..60).map(|n| {
+            let id = [7, 42, 8][n % 3];
+            tokio::spawn(service.clone().oneshot(request("GET", &format!("/{id}"))))
+        });
+        for answered in join_all(requests.collect::<Vec<_>>()).await {
+            let _ = answered.unwrap().unwrap();
+        }
+        assert!((1..=3).contains(&seen.most_inside.load(Ordering::SeqCst)));
+    });
+}
+
+#[tokio::test]
+async fn case_49_a_refusal_neither_reserves_nor_clones_the_inner_service() {
+    let guard = products().await;
+    each_mode!(guard, layer => {
         let limited = Limited::new(1);
-        let permits = Arc::clone(&limited.permits);
+        let (seen, permits) = (Arc::clone(&limited.seen), Arc::clone(&limited.permits));
         let mut service = layer.layer(limited);
         for uri in ["/8", "/9", "/8"] {
             let ready = service.ready().await.unwrap();
-            assert_eq!(permits.available_permits(), 0);
+            assert_eq!(permits.available_permits(), 1);
             let refused = ready.call(request("GET", uri));
-            // At once, not only when the answer has been written.
             assert_eq!(permits.available_permits(), 1);
             assert_eq!(refused.await.unwrap().status(), 404);
-            // Another instance gets the permit while this one is alive.
-            let other = service.clone().oneshot(request("GET", "/7")).now_or_never();
-            assert!(other.is_none() || other.unwrap().is_ok());
         }
+        let counts = (seen.clones.load(Ordering::SeqCst), seen.asked.load(Ordering::SeqCst));
+        assert_eq!(counts, (0, 0));
+        // Another instance gets the permit while this one is alive.
+        let other = service.clone().oneshot(request("GET", "/7")).await.unwrap();
+        assert_eq!(other.status(), 200);
+    });
+}
+
+#[tokio::test]
+async fn case_49_a_passing_request_costs_no_clone_of_a_ready_service() {
+    let guard = products().await;
+    let limited = Limited::new(1);
+    let seen = Arc::clone(&limited.seen);
+    let mut service = guard.gate_layer(whole_path).layer(limited);
+    for _ in 0..3 {
+        let ready = service.ready().await.unwrap();
+        assert_eq!(ready.call(request("GET", "/7")).await.unwrap().status(), 200);
     }
+    assert_eq!(seen.clones.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn case_49_a_refusal_does_not_wait_for_a_service_that_is_not_ready() {
+    let guard = products().await;
+    each_mode!(guard, layer => {
+        let limited = Limited::new(1);
+        let permits = Arc::clone(&limited.permits);
+        let _held = permits.acquire_owned().await.unwrap();
+        let mut service = layer.layer(limited);
+        let ready = service.ready().now_or_never().unwrap().unwrap();
+        let refused = ready.call(request("GET", "/8")).now_or_never().unwrap().unwrap();
+        assert_eq!(refused.status(), 404);
+    });
 }
 
 #[tokio::test]
@@ -200,35 +253,89 @@ async fn case_49_what_the_guard_answers_itself_gives_back_what_was_reserved() {
         assert_eq!(reply.status(), status);
         assert_eq!(permits.available_permits(), 1);
     }
-    // A request that is given up while it is read, too.
+    // A request that is given up while it is read holds nothing either.
     let ready = service.ready().await.unwrap();
     let mut asked = Box::pin(ready.call(request("GET", "/42")));
     assert!((&mut asked).now_or_never().is_none());
+    assert_eq!(permits.available_permits(), 1);
     drop(asked);
     assert_eq!(permits.available_permits(), 1);
 }
 
 #[tokio::test]
-async fn case_49_a_service_that_is_not_ready_makes_the_guard_wait() {
+async fn case_49_a_service_that_is_not_ready_makes_a_passing_request_wait() {
     let guard = products().await;
-    for layer in layers(&guard) {
+    // Cached, so that reading takes no time.
+    let _ = guard.get(&7).await.unwrap();
+    each_mode!(guard, layer => {
         let limited = Limited::new(1);
         let permits = Arc::clone(&limited.permits);
-        let held = permits.acquire_owned().await.unwrap();
+        let held = Arc::clone(&permits).acquire_owned().await.unwrap();
         let mut service = layer.layer(limited);
-        assert!(service.ready().now_or_never().is_none());
+        let ready = service.ready().now_or_never().unwrap().unwrap();
+        let waiting = tokio::spawn(ready.call(request("GET", "/7")));
+        // Given up while it waits, a request leaves the queue.
+        let mut given_up = Box::pin(service.call(request("GET", "/7")));
+        assert!((&mut given_up).now_or_never().is_none());
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(given_up);
         drop(held);
-        assert!(service.ready().now_or_never().unwrap().is_ok());
+        let reply = tokio::time::timeout(CEILING, waiting).await.unwrap().unwrap().unwrap();
+        assert_eq!(reply.status(), 200);
+        assert_eq!(permits.available_permits(), 1);
+    });
+}
+
+/// Answers `Pending` a number of times, then that it is closed.
+#[derive(Clone, Default)]
+struct Closed {
+    asked: u32,
+    pending: u32,
+}
+
+impl Service<Request> for Closed {
+    type Response = Response;
+    type Error = &'static str;
+    type Future = Ready<Result<Response, &'static str>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+        self.asked += 1;
+        if self.asked <= self.pending {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(Err("closed"))
+    }
+
+    fn call(&mut self, _: Request) -> Self::Future {
+        panic!("called without being ready")
+    }
+}
+
+#[tokio::test]
+async fn case_49_an_error_of_the_inner_readiness_reaches_the_caller() {
+    let guard = products().await;
+    for pending in [0, 1, 2] {
+        each_mode!(guard, layer => {
+            let service = layer.layer(Closed { asked: 0, pending });
+            for (method, uri) in [("GET", "/7"), ("GET", "/x"), ("PUT", "/8")] {
+                let outcome = service.clone().oneshot(request(method, uri)).await;
+                assert_eq!(outcome.map(|_| ()), Err("closed"), "{method} {uri}");
+            }
+            let refused = service.clone().oneshot(request("GET", "/8")).await;
+            assert_eq!(refused.unwrap().status(), 404);
+        });
     }
 }
 
 #[tokio::test]
 async fn a_refusal_is_ready_at_the_first_poll() {
     let guard = products().await;
-    for layer in layers(&guard) {
+    each_mode!(guard, layer => {
         let mut service = layer.layer(Strict::default());
         let ready = service.ready().await.unwrap();
         let refused = ready.call(request("GET", "/8")).now_or_never();
         assert_eq!(refused.unwrap().unwrap().status(), 404);
-    }
+    });
 }

@@ -59,7 +59,7 @@ async fn a_connection_goes_on_after_a_refusal() {
     let guard = products().await;
     let app = Router::new()
         .route("/products/{id}", get(async || "row").post(async |body: String| body))
-        .route_layer(guard.layer(path_param("id")).gate_only().not_found(product_not_found));
+        .route_layer(guard.gate_layer(path_param("id")).not_found(product_not_found));
     let url = serve(app).await;
     tokio::task::spawn_blocking(move || {
         let mut conn = net::Conn::open(&url["http://".len()..]);
