@@ -114,3 +114,29 @@ impl Generation {
         self.filter.as_membership().stats()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bloomgate_filter::FalsePositiveRate;
+
+    use super::*;
+
+    #[test]
+    fn every_key_of_a_batch_is_in_at_every_number_and_length_of_keys() {
+        let secret = Secret::generate().unwrap();
+        let rate = FalsePositiveRate::new(0.001).unwrap();
+        let params = BloomParams::new(1_000, rate).unwrap();
+        let bloom = GenerationSpec::Bloom(params, HashAlgorithm::SipHash13);
+        for spec in [GenerationSpec::Exact, bloom] {
+            for many in [0, 1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH + 5] {
+                let generation = Generation::new(1, spec, &secret).unwrap();
+                let keys: Vec<String> = (0..many).map(|length| "a".repeat(length)).collect();
+                generation.insert_many(&keys);
+                assert!(keys.iter().all(|key| generation.contains(key.as_bytes())), "{many}");
+                assert_eq!(generation.stats().items, many as u64);
+                let exact = matches!(spec, GenerationSpec::Exact);
+                assert!(!exact || !generation.contains(b"b"), "{many}");
+            }
+        }
+    }
+}

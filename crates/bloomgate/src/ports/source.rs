@@ -27,7 +27,7 @@ use crate::key::Key;
 /// ```
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Cursor(Arc<str>);
+pub struct Cursor(Box<str>);
 
 impl Cursor {
     /// Encodes a position (as JSON). A source that could meet a cursor of another source names

@@ -1,10 +1,15 @@
 //! A sink that records a scan.
 
+use std::time::Duration;
+
 use parking_lot::Mutex;
 
 use crate::error::SourceError;
 use crate::key::Key;
 use crate::ports::{Cursor, KeySink, ScanCompleted, ScanFrom, Source};
+
+/// For a scan that would never end.
+const CEILING: Duration = Duration::from_secs(60);
 
 /// The record of a scan that reached its explicit end.
 #[derive(Debug)]
@@ -34,7 +39,8 @@ impl<K: Key> Scanned<K> {
         from: ScanFrom,
     ) -> Result<Self, SourceError> {
         let recorder = Recorder(Mutex::new(Self { keys: Vec::new(), checkpoints: Vec::new() }));
-        let _end: ScanCompleted = source.scan(from, &recorder).await?;
+        let scan = tokio::time::timeout(CEILING, source.scan(from, &recorder));
+        let _end: ScanCompleted = scan.await.expect("the scan does not end")?;
         Ok(recorder.0.into_inner())
     }
 
