@@ -34,6 +34,7 @@ pub(super) enum Outcome {
     /// An `Arc<V>`.
     Found(Arc<dyn Any + Send + Sync>),
     /// No key in the request. Holds the layer's [`NotFoundFn`](super::reply::NotFoundFn).
+    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "read by axum's extractor"))]
     NoKey(Arc<dyn Any + Send + Sync>),
 }
 
@@ -53,6 +54,7 @@ pub(super) enum Lookup<'a> {
     /// One did.
     One(&'a Outcome),
     /// Several did, for these parameters.
+    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "read by axum's extractor"))]
     Several(Vec<Option<&'static str>>),
 }
 

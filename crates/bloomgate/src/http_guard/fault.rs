@@ -50,7 +50,10 @@ impl fmt::Display for Explanation<'_> {
 }
 
 /// The matched route, as far as it is known.
-pub(super) struct Route<'a>(pub(super) &'a Parts);
+pub(super) struct Route<'a>(
+    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "only axum tells the route"))]
+    pub(super) &'a Parts,
+);
 
 impl fmt::Display for Route<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,5 @@
 //! The row that a reading layer hands to the handler.
 
-use std::any::{TypeId, type_name};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -10,7 +9,6 @@ use http::Extensions;
 use serde::{Serialize, Serializer};
 
 use super::entries::{self, Lookup, Outcome};
-use super::fault::Parameter;
 
 /// The row that a reading layer has found, for the route's handler.
 ///
@@ -97,47 +95,4 @@ pub enum NoRow {
     /// Several reading layers with this type of value and this marker act on the route.
     #[error("several guards on this route")]
     Ambiguous,
-}
-
-/// The advice for a handler that takes `Guarded<V, M>` and can't get a row.
-pub(super) struct Advice {
-    value: &'static str,
-    parameter: String,
-}
-
-impl Advice {
-    pub(super) fn of<V: 'static, M: 'static>() -> Self {
-        let value = type_name::<V>();
-        let marker = type_name::<M>();
-        let parameter = match TypeId::of::<M>() == TypeId::of::<()>() {
-            true => format!("Guarded<{value}>"),
-            false => format!("Guarded<{value}, {marker}>"),
-        };
-        Self { value, parameter }
-    }
-
-    pub(super) fn no_layer(&self, route: &dyn fmt::Display) -> String {
-        format!(
-            "the handler of {route} takes {}, but no reading guard layer with that type of value \
-             and that marker acts on this route and method; add it with route_layer after the route",
-            self.parameter
-        )
-    }
-
-    pub(super) fn ambiguous(
-        &self,
-        route: &dyn fmt::Display,
-        layers: &[Option<&'static str>],
-    ) -> String {
-        let layers: Vec<String> =
-            layers.iter().map(|parameter| Parameter(*parameter).to_string()).collect();
-        format!(
-            "the handler of {route} takes {}, but several guard layers read such a row ({}); mark \
-             each layer with a type of its own, layer(..).marked::<Marker>(), and take \
-             Guarded<{}, Marker> in the handler",
-            self.parameter,
-            layers.join(", "),
-            self.value
-        )
-    }
 }

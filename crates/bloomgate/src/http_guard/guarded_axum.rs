@@ -1,5 +1,6 @@
 //! The row as an axum extractor.
 
+use std::any::{TypeId, type_name};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -9,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 
 use super::entries::{self, Lookup, Outcome};
-use super::fault::{FaultLog, Route};
-use super::guarded::{Advice, Guarded, NoRow};
+use super::fault::{FaultLog, Parameter, Route};
+use super::guarded::{Guarded, NoRow};
 use super::reply::{self, DefaultReply, NotFoundFn, NotFoundReply as _};
 
 /// The rejection of a handler that wants a row and gets none.
@@ -75,4 +76,43 @@ fn reject<V: 'static, M: 'static>(head: &Parts) -> Response {
     };
     HANDLER_FAULTS.say(&explanation, |requests| tracing::error!(requests, "{explanation}"));
     reply::explain(explanation)
+}
+
+/// The advice for a handler that takes `Guarded<V, M>` and can't get a row.
+struct Advice {
+    value: &'static str,
+    parameter: String,
+}
+
+impl Advice {
+    fn of<V: 'static, M: 'static>() -> Self {
+        let value = type_name::<V>();
+        let marker = type_name::<M>();
+        let parameter = match TypeId::of::<M>() == TypeId::of::<()>() {
+            true => format!("Guarded<{value}>"),
+            false => format!("Guarded<{value}, {marker}>"),
+        };
+        Self { value, parameter }
+    }
+
+    fn no_layer(&self, route: &dyn fmt::Display) -> String {
+        format!(
+            "the handler of {route} takes {}, but no reading guard layer with that type of value \
+             and that marker acts on this route and method; add it with route_layer after the route",
+            self.parameter
+        )
+    }
+
+    fn ambiguous(&self, route: &dyn fmt::Display, layers: &[Option<&'static str>]) -> String {
+        let layers: Vec<String> =
+            layers.iter().map(|parameter| Parameter(*parameter).to_string()).collect();
+        format!(
+            "the handler of {route} takes {}, but several guard layers read such a row ({}); mark \
+             each layer with a type of its own, layer(..).marked::<Marker>(), and take \
+             Guarded<{}, Marker> in the handler",
+            self.parameter,
+            layers.join(", "),
+            self.value
+        )
+    }
 }

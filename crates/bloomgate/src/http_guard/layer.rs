@@ -74,12 +74,12 @@ impl<K, V, X, Mode, N> GuardLayer<K, V, X, Mode, N> {
     /// use axum::http::{StatusCode, header::CACHE_CONTROL, request::Parts};
     /// use bloomgate::path_param;
     ///
-    /// let no_store = [(CACHE_CONTROL, "no-store")];
-    /// let plain = guard
-    ///     .layer(path_param("id"))
-    ///     .not_found(move || (StatusCode::NOT_FOUND, no_store, "no such name"));
-    /// let with_path = guard.layer(path_param("id")).not_found(move |head: &Parts| {
-    ///     (StatusCode::NOT_FOUND, no_store, format!("nothing at {}", head.uri.path()))
+    /// let plain = guard.layer(path_param("id")).not_found(|| {
+    ///     (StatusCode::NOT_FOUND, [(CACHE_CONTROL, "no-store")], "no such name")
+    /// });
+    /// let with_path = guard.layer(path_param("id")).not_found(|head: &Parts| {
+    ///     let text = format!("nothing at {}", head.uri.path());
+    ///     (StatusCode::NOT_FOUND, [(CACHE_CONTROL, "no-store")], text)
     /// });
     /// # let _ = (plain, with_path);
     /// # }
