@@ -2,23 +2,28 @@
 
 mod begin;
 mod builder;
+mod create;
 mod departures;
 mod failpoints;
 mod fake_backplane;
 mod fake_table;
+mod handle;
 mod harness;
 mod interleavings;
+mod invalidate;
 mod leases;
 mod limits;
 mod link;
 mod load_race;
 mod long_run;
 mod nulls;
+mod readiness;
 #[cfg(all(feature = "postgres", feature = "redis", feature = "sqlite"))]
 mod real_servers;
 mod rebuild;
 mod shutdown;
 mod source;
+mod spans;
 mod store;
 mod ttl;
 mod unknown;
