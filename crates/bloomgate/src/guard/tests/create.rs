@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::failpoints::At;
 use super::harness::Harness;
 use super::writer::Failure;
 use super::{until, within};
@@ -28,6 +29,7 @@ async fn the_proof_of_another_create_opens_the_gate_until_it_is_rebuilt() {
     within(created).await.unwrap();
     let foreign = kept.lock().take().unwrap();
     let rows = harness.rows.clone();
+    let end = harness.failpoints.hold(At::BeforeEnd);
     // The row is committed without admission, and the other proof is handed in.
     let created = harness.guard.create(|_admit| async move {
         rows.commit(500);
@@ -37,6 +39,7 @@ async fn the_proof_of_another_create_opens_the_gate_until_it_is_rebuilt() {
     assert!(matches!(refused, Err(WriteError::ForeignProof)), "{refused:?}");
     assert_eq!(harness.guard.check(&500), Verdict::Unknown(OpenReason::Rebuilding));
     assert_eq!(harness.seen(500).await.0, Some(1));
+    end.let_all_go();
     until("the gate refuses again", || harness.refuses(501)).await;
     assert!(!harness.refuses(500));
 }
