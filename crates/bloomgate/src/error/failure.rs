@@ -86,7 +86,7 @@ impl WriteFailure for BoxError {
 impl WriteFailure for anyhow::Error {
     fn outcome_is_known(&self) -> bool {
         // The whole chain: context is put around the error that came from the driver.
-        self.chain().any(|error| can_tell(error))
+        self.chain().any(can_tell)
     }
 }
 

@@ -115,15 +115,14 @@ impl<K: Key> GenerationBuilder<K> {
                         Some(one) => waiters.push(one),
                         None => return,
                     },
-                    _ = link.wait_for(|link| link.voids != voids) => {}
+                    () = voided_since(voids, &self.gate) => {}
                     () = self.clock.sleep(CHECK_FILL_EVERY) => check_fill = true,
                 }
                 continue;
             }
-            let mut voided = self.gate.link_events();
             let built = tokio::select! {
                 built = self.build(unquiesced_since) => built,
-                _ = voided.wait_for(|link| link.voids != voids) => {
+                () = voided_since(voids, &self.gate) => {
                     Err(RebuildError::Voided(OpenReason::Rebuilding))
                 }
             };
@@ -234,5 +233,16 @@ impl<K: Key> GenerationBuilder<K> {
             }
             backoff.wait().await;
         }
+    }
+}
+
+/// Resolves once the gate has been voided again. Holds nothing of the channel when it does: what is
+/// dropped then, a generation under way, publishes to it.
+async fn voided_since(voids: u64, gate: &LiveGate) {
+    let mut link = gate.link_events();
+    let voided = link.wait_for(|link| link.voids != voids).await.is_ok();
+    if !voided {
+        // The gate is gone, and this task with it.
+        std::future::pending::<()>().await;
     }
 }
