@@ -58,7 +58,7 @@ pub(super) enum Lookup<'a> {
     Several(Vec<Option<&'static str>>),
 }
 
-/// True if a layer that can't be told from this one has left its entry already.
+/// True if a layer that can't be distinguished from this one has left its entry already.
 pub(super) fn contains(extensions: &Extensions, id: EntryId) -> bool {
     extensions.get::<Entries>().is_some_and(|Entries(list)| list.iter().any(|e| e.id == id))
 }

@@ -51,7 +51,7 @@ pub trait ExtractKey<K>: Clone + Send + Sync + 'static {
     /// Finds the key.
     fn extract(&self, head: &mut Parts) -> Extracted<K>;
 
-    /// The path parameter that holds the key, for messages and to tell two layers apart.
+    /// The path parameter that holds the key, for messages and to distinguish two layers.
     fn parameter(&self) -> Option<&'static str> {
         None
     }

@@ -42,7 +42,7 @@ impl fmt::Display for Explanation<'_> {
             Fault::IndistinctLayers => write!(
                 f,
                 "two reading guard layers on {route} have the same type of value, the same \
-                 {parameter} and the same marker, so their rows can't be told apart; remove one, \
+                 {parameter} and the same marker, so their rows can't be distinguished; remove one, \
                  or mark it: layer(..).marked::<Marker>()"
             ),
         }

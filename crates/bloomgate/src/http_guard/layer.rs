@@ -64,7 +64,7 @@ impl<K, V, X, Mode> GuardLayer<K, V, X, Mode> {
 
 impl<K, V, X, Mode, N> GuardLayer<K, V, X, Mode, N> {
     /// The reply to a request whose key doesn't exist: the very reply that the handler gives, so
-    /// that a refusal can't be told from it. Send `Cache-Control: no-store` with it, or a cache on
+    /// that a refusal can't be distinguished from it. Send `Cache-Control: no-store` with it, or a cache on
     /// the way may go on answering 404 once the row exists. Default: [`DefaultReply`].
     ///
     /// `reply` is a function without arguments, or of the request's head:
@@ -127,7 +127,7 @@ impl<K, V, X, M, E, N> GuardLayer<K, V, X, ReadThrough<M, E>, N> {
     }
 
     /// Marks the rows of this layer with the type `Marker`, so that a handler behind several layers
-    /// with one type of value can tell them apart:
+    /// with one type of value can distinguish them:
     ///
     /// ```
     /// # #[cfg(feature = "axum")] use axum::{Router, routing::get};

@@ -62,7 +62,7 @@
 //!    database knew it, byte for byte the same.
 //! 5. A guard that can't answer replies 503 or 500, never 404.
 //! 6. A row reaches only the handler that asks for it: [`Guarded<V>`](Guarded) is the row of the one
-//!    reading layer with values `V` that acts on the route. Several of them are told apart by
+//!    reading layer with values `V` that acts on the route. Several of them are distinguished by
 //!    markers ([`GuardLayer::marked`]); a handler that doesn't say which one it means gets a 500. Two
 //!    layers with the same type of value, parameter and marker are refused with a 500.
 //! 7. A parameter that the route doesn't have, or has twice under nesting, is a mistake in the code.

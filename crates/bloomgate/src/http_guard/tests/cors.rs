@@ -1,4 +1,4 @@
-//! A CORS layer keeps its say, outside the guard or inside.
+//! CORS layers outside of the guard and inside.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! A guard that can't answer says so, and forgets it.
+//! Errors of the guard, answered and forgotten.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;

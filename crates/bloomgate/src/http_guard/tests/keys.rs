@@ -1,4 +1,4 @@
-//! The gate's key is the handler's key.
+//! Decoding of paths: the key of the gate is the key of the handler.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

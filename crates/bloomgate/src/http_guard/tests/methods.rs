@@ -1,4 +1,4 @@
-//! Only GET and HEAD are touched.
+//! Methods: only GET and HEAD are touched.
 
 use axum::Router;
 use axum::extract::{Path, Request};

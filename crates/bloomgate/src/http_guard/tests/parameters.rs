@@ -1,4 +1,4 @@
-//! A parameter that the route doesn't have, or has twice, is never guessed.
+//! Missing and repeated parameters, which are never guessed.
 
 use axum::Router;
 use axum::extract::Path;

@@ -1,5 +1,5 @@
-//! What the gate doesn't refuse gets exactly the unguarded app's answer, and a refusal is exactly
-//! the app's own not-found.
+//! Parity with the unguarded app: what the gate passes gets exactly its answer, and a refusal is
+//! exactly its not-found.
 
 use axum::Router;
 use axum::body::Body;
@@ -170,7 +170,7 @@ const URIS: [&str; 62] = [
 ];
 
 #[tokio::test]
-async fn case_51_c52_a_guarded_app_answers_as_the_unguarded_one_to_every_method_and_path() {
+async fn case_51_case_52_a_guarded_app_answers_as_the_unguarded_one_to_every_method_and_path() {
     let bare = app(&None);
     let guarded = app(&Some((products().await, texts(&STORED).await)));
     for uri in URIS {

@@ -1,4 +1,4 @@
-//! A row reaches only its own handler parameter.
+//! Rows, each handed to its own handler parameter only.
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -51,7 +51,7 @@ async fn a_handler_behind_two_layers_with_one_type_of_value_gets_no_row_by_guess
 }
 
 #[tokio::test]
-async fn markers_tell_two_layers_with_one_type_of_value_apart() {
+async fn markers_distinguish_two_layers_with_one_type_of_value() {
     let guard = products().await;
     let owner = || guard.layer(path_param("owner")).not_found(no_owner).marked::<Owner>();
     let friend = || guard.layer(path_param("friend")).marked::<Friend>().not_found(no_friend);
@@ -120,7 +120,7 @@ async fn a_row_without_a_marker_is_not_a_marked_one_and_the_other_way_round() {
 }
 
 #[tokio::test]
-async fn two_layers_that_cannot_be_told_apart_are_refused() {
+async fn two_layers_that_cannot_be_distinguished_are_refused() {
     let (guard, other) = (products().await, products().await);
     let route = || Router::new().route("/products/{id}", get(async || "row"));
     let layer = || guard.layer(path_param("id"));
@@ -133,7 +133,7 @@ async fn two_layers_that_cannot_be_told_apart_are_refused() {
         for id in ["7", "abc", "7"] {
             let reply = ask(&app, "GET", &format!("/products/{id}")).await;
             assert_eq!(reply.status, 500);
-            for part in ["/products/{id}", "\"id\"", "can't be told apart", "marked::<"] {
+            for part in ["/products/{id}", "\"id\"", "can't be distinguished", "marked::<"] {
                 assert!(reply.body.contains(part), "{part}: {}", reply.body);
             }
         }
@@ -146,7 +146,7 @@ async fn two_layers_that_cannot_be_told_apart_are_refused() {
 }
 
 #[tokio::test]
-async fn two_closures_of_one_guard_are_told_apart_by_markers_only() {
+async fn two_closures_of_one_guard_are_distinguished_by_markers_only() {
     let guard = products().await;
     let header = |name: &'static str| {
         move |head: &mut http::request::Parts| -> Option<i64> {

@@ -1,4 +1,4 @@
-//! The layer reads every spelling of a key as the handler's `Path` does.
+//! Spellings: the layer reads every one as the handler's `Path` does.
 
 use std::cell::Cell;
 use std::fmt::Debug;

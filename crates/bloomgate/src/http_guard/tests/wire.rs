@@ -1,4 +1,4 @@
-//! Byte for byte, over a socket.
+//! Bytes of refusals and other answers, over a socket.
 
 use axum::extract::Path;
 use axum::response::IntoResponse as _;
