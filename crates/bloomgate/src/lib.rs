@@ -79,13 +79,16 @@
 //!
 //! Other databases and clients get in through closures: [`loader::from_fn`] and
 //! [`warm_up::from_stream`].
+//!
+#![cfg_attr(feature = "redis", doc = "[`RedisStore`]: RedisStore")]
 #![cfg_attr(
     not(feature = "redis"),
-    doc = "\n[`RedisStore`]: https://docs.rs/bloomgate/latest/bloomgate/struct.RedisStore.html"
+    doc = "[`RedisStore`]: https://docs.rs/bloomgate/latest/bloomgate/struct.RedisStore.html"
 )]
+#![cfg_attr(feature = "tower", doc = "[`http_guard`]: http_guard")]
 #![cfg_attr(
     not(feature = "tower"),
-    doc = "\n[`http_guard`]: https://docs.rs/bloomgate/latest/bloomgate/http_guard/index.html"
+    doc = "[`http_guard`]: https://docs.rs/bloomgate/latest/bloomgate/http_guard/index.html"
 )]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
