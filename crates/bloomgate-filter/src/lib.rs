@@ -83,6 +83,8 @@
 //! - `getrandom`: `Secret::generate`.
 //! - `uuid`: [`Key`] for `uuid::Uuid`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod alloc;
 mod bitmap;
 mod block;
@@ -111,3 +113,8 @@ pub use hash::{HashAlgorithm, KeyHash, KeyedHasher, Secret};
 pub use key::Key;
 pub use membership::{Family, Membership, Stats};
 pub use sizing::{BloomParams, ClassicParams, FalsePositiveRate};
+
+/// The code in the package's README, which compiles as it is printed.
+#[cfg(all(doctest, feature = "getrandom"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

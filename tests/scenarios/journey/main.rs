@@ -15,8 +15,6 @@ mod methods;
 mod nulls;
 mod random_disconnects;
 mod read_your_create;
-#[expect(dead_code, reason = "it is enough that it compiles")]
-mod readme;
 #[expect(dead_code, reason = "the faults use the rest")]
 #[path = "../service.rs"]
 mod service;

@@ -152,7 +152,7 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
     }
 
     /// Longest wait for a place among the loads: 0 to 10 min. Default: 250 ms. Past it a request
-    /// fails with [`Error::Shed`](crate::Error::Shed).
+    /// fails with [`ReadError::Shed`](crate::ReadError::Shed).
     pub fn queue_timeout(mut self, timeout: Duration) -> Self {
         self.settings.queue_timeout = timeout;
         self
@@ -207,7 +207,7 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
         self
     }
 
-    /// FakeTable that the local cache holds at most. Default: 10,000.
+    /// Rows that the local cache holds at most. Default: 10,000.
     pub fn local_value_capacity(mut self, rows: u64) -> Self {
         self.settings.local_value_capacity = rows;
         self

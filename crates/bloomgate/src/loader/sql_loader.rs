@@ -76,7 +76,7 @@ impl<DB: SqlDatabase, V> SqlLoader<DB, V> {
     ///
     /// ```
     /// # #[cfg(feature = "postgres")]
-    /// # fn loaders(pool: &sqlx::PgPool) -> Result<(), bloomgate::Error> {
+    /// # fn loaders(pool: &sqlx::PgPool) -> Result<(), bloomgate::ConfigError> {
     /// use bloomgate::loader::PgLoader;
     ///
     /// #[derive(sqlx::FromRow)]

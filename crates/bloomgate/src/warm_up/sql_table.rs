@@ -80,7 +80,7 @@ impl<DB: SqlDatabase, K: SqlKey<DB>> SqlTable<DB, K> {
     ///
     /// ```
     /// # #[cfg(feature = "postgres")]
-    /// # fn sources(pool: &sqlx::PgPool) -> Result<(), bloomgate::Error> {
+    /// # fn sources(pool: &sqlx::PgPool) -> Result<(), bloomgate::ConfigError> {
     /// use bloomgate::warm_up::PgTable;
     ///
     /// let products = PgTable::<i64>::new(pool.clone(), "products", "id")?;
