@@ -10,7 +10,10 @@ use crate::environment::{Environment, Rng, assert_no_panic, assert_truthful};
 use crate::service::{Service, product_json};
 
 const THREADS: u64 = 8;
-const DISCONNECTS: u64 = 400;
+fn disconnects() -> u64 {
+    testbed::repetitions(400, 1_000)
+}
+
 /// Longer than the tests wait for anything, so that an open write or a write intent doesn't expire
 /// unnoticed.
 const WRITE_WINDOW: [&str; 2] = ["--write-window", "10m"];
@@ -118,7 +121,7 @@ fn assert_disconnects_leave_nothing(env: &Environment) {
             let service = &service;
             scope.spawn(move || {
                 let mut rng = Rng::new(thread);
-                for _ in 0..DISCONNECTS / THREADS {
+                for _ in 0..disconnects() / THREADS {
                     disconnect_at_random(service, &mut rng);
                 }
             });
@@ -126,7 +129,7 @@ fn assert_disconnects_leave_nothing(env: &Environment) {
     });
     until_nothing_is_left(env, &service);
     let unguarded = env.start_unguarded(0);
-    let last = PRODUCTS + DISCONNECTS as i64;
+    let last = PRODUCTS + disconnects() as i64;
     let found = assert_truthful(&service, &unguarded, last);
     assert!(found > READ as usize, "{found}");
     // Writes still succeed and are seen.
