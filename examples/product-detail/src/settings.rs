@@ -6,6 +6,7 @@ use std::str::FromStr as _;
 
 use bloomgate::{RedisStore, Secret};
 use bloomgate_filter::{BloomParams, FalsePositiveRate};
+use indicatif::BinaryBytes;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
@@ -91,9 +92,9 @@ fn check_gate(args: &Args) -> Result<(), StartupError> {
             .map_err(|error| refused(&error))?;
         if !can_allocate(params.bytes()) {
             return Err(refused(&format!(
-                "a filter for {capacity} ids needs {} bytes, more than this process can have; give \
-                 fewer ids or a larger --false-positive-rate",
-                params.bytes()
+                "a filter for {capacity} ids needs {}, more than this process can have; give fewer \
+                 ids or a larger --false-positive-rate",
+                BinaryBytes(params.bytes())
             )));
         }
     }
