@@ -30,6 +30,7 @@
     reason = "a fixture that fails ends the test at once, with a message"
 )]
 
+mod deep;
 mod folder;
 pub mod net;
 mod postgres_server;
@@ -42,6 +43,7 @@ mod resp;
 mod watchdog;
 mod workspace;
 
+pub use deep::repetitions;
 pub use folder::temp_folder;
 pub use nix::sys::signal::Signal;
 pub use postgres_server::PostgresServer;

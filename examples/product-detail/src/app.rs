@@ -7,7 +7,7 @@ use axum::routing::{get, post};
 use bloomgate::path_param;
 
 use crate::catalogue::Catalogue;
-use crate::database::Preparing;
+use crate::database::Readiness;
 use crate::problem::{Problem, product_not_found};
 use crate::product::ID;
 use crate::routes::{products, state};
@@ -19,7 +19,7 @@ const MAX_BODY: usize = 128 * 1024;
 #[derive(Clone)]
 pub(crate) struct AppState {
     pub(crate) catalogue: Catalogue,
-    pub(crate) preparing: Preparing,
+    pub(crate) readiness: Readiness,
 }
 
 /// The service.
@@ -32,7 +32,7 @@ pub(crate) fn router(state: AppState) -> Router {
             let layer = layer.not_found(product_not_found).on_error(products::unreadable);
             get(products::get_guarded).route_layer(layer)
         }
-        Catalogue::Unguarded(_) => get(products::get_unguarded),
+        Catalogue::Baseline(_) => get(products::get_baseline),
     };
     Router::new()
         .route("/products", post(products::create))

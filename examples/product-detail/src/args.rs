@@ -1,20 +1,24 @@
 //! The command line.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bloomgate_filter::FalsePositiveRate;
-use clap::builder::BoolishValueParser;
-use clap::{Parser, ValueEnum};
+use clap::builder::{BoolishValueParser, Resettable};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 
-use crate::startup::Fatal;
+use crate::number;
+use crate::startup::StartupError;
+
+/// The largest id that a table can hold.
+const MAX_ID: u64 = i64::MAX.unsigned_abs();
 
 /// A product service that random ids cannot bring down.
 ///
 /// Without any options it makes an SQLite file with demonstration products and serves them.
-/// Durations are written like 500ms, 30s or 30m; a plain number is in seconds.
+/// Durations are written like 500ms, 30s or 30m; a plain number is in seconds. Counts may be written
+/// like 1000000, 1_000_000 or 1e6. An environment variable that is empty counts as not set.
 #[derive(Parser)]
 #[command(name = "product-detail", version)]
 pub(crate) struct Args {
@@ -44,7 +48,13 @@ pub(crate) struct Args {
 
     /// Demonstration products to add if the table is empty; 0 for none. Without it, 100000 with
     /// SQLite and none with PostgreSQL.
-    #[arg(long, env = "PRODUCT_DETAIL_SEED", value_name = "N", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_SEED",
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number::whole(0..=MAX_ID)
+    )]
     pub(crate) seed: Option<u64>,
 
     /// Share of absent ids that a Bloom gate may let pass, between 0 and 1. Without it, 0.001.
@@ -59,8 +69,14 @@ pub(crate) struct Args {
 
     /// Ids that a Bloom gate is sized for. Without it, twice the rows that are counted at the
     /// start, and at least 10000.
-    #[arg(long, env = "PRODUCT_DETAIL_CAPACITY", value_name = "IDS", allow_hyphen_values = true)]
-    pub(crate) capacity: Option<NonZeroU64>,
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_CAPACITY",
+        value_name = "IDS",
+        allow_hyphen_values = true,
+        value_parser = number::whole(1..=u64::MAX)
+    )]
+    pub(crate) capacity: Option<u64>,
 
     /// How long it is remembered that an id has no product.
     #[arg(
@@ -95,6 +111,34 @@ pub(crate) struct Args {
     )]
     pub(crate) write_window: Duration,
 
+    /// The longest that a read waits for its turn at the database before it is answered 503.
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_QUEUE_TIMEOUT",
+        value_name = "DURATION",
+        default_value = "250ms",
+        allow_hyphen_values = true,
+        value_parser = duration_or_zero
+    )]
+    pub(crate) queue_timeout: Duration,
+
+    /// The longest that /readyz waits for the first warm-up of the gate; after it, the service is
+    /// ready with an open gate.
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_READY_WITHIN",
+        value_name = "DURATION",
+        default_value = "30s",
+        allow_hyphen_values = true,
+        value_parser = duration_or_zero
+    )]
+    pub(crate) ready_within: Duration,
+
+    /// No other instance uses this cache, now or during a rollout: the gate goes on refusing while
+    /// Redis is away. With a second instance after all, products that it adds are answered 404.
+    #[arg(long, env = "PRODUCT_DETAIL_SINGLE_INSTANCE", value_parser = BoolishValueParser::new())]
+    pub(crate) single_instance: bool,
+
     /// The secret of the gate's hash, at least 32 hexadecimal digits. Without it, one is generated
     /// and kept in the data folder.
     #[arg(long, env = "PRODUCT_DETAIL_SECRET", value_name = "HEX", hide_env_values = true)]
@@ -123,22 +167,30 @@ pub(crate) enum GateMode {
 }
 
 /// Reads the command line; `None` if it only asked for the help or the version.
-///
-/// clap's own complaints have several lines; what comes before the first empty one says it all.
-pub(crate) fn parse() -> Result<Option<Args>, Fatal> {
-    match Args::try_parse() {
+pub(crate) fn parse() -> Result<Option<Args>, StartupError> {
+    let matches = without_empty_variables(Args::command()).try_get_matches();
+    match matches.and_then(|matches| Args::from_arg_matches(&matches)) {
         Ok(args) => Ok(Some(args)),
         Err(answer) if answer.exit_code() == 0 => {
-            // Whoever asked may have closed the pipe.
+            // A closed pipe is no error.
             let _ = answer.print();
             Ok(None)
         }
-        Err(refused) => Err(Fatal::setting(one_line(&refused.to_string()))),
+        Err(refused) => Err(StartupError::setting(one_line(&refused.to_string()))),
     }
 }
 
-fn one_line(complaint: &str) -> String {
-    let lines = complaint.lines().map(str::trim);
+/// A variable that is set to nothing, as compose files do, counts as not set.
+fn without_empty_variables(command: Command) -> Command {
+    command.mut_args(|arg| {
+        let value = arg.get_env().and_then(std::env::var_os);
+        if value.is_some_and(|value| value.is_empty()) { arg.env(Resettable::Reset) } else { arg }
+    })
+}
+
+/// clap's errors have several lines; those before the first empty one name the flag and the fix.
+fn one_line(error: &str) -> String {
+    let lines = error.lines().map(str::trim);
     let first: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
     let text = first.join(" ");
     text.strip_prefix("error: ").unwrap_or(&text).to_owned()
@@ -154,18 +206,22 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let number = number::decimal(text).ok_or("not a number")?;
     FalsePositiveRate::new(number).map(FalsePositiveRate::get).map_err(|error| error.to_string())
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let length = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => humantime::parse_duration(text)
-            .map_err(|error| format!("{error}; expected a duration like 500ms, 30s or 30m"))?,
-    };
+    let length = duration_or_zero(text)?;
     if length.is_zero() {
         return Err("must be longer than zero".to_owned());
     }
     Ok(length)
+}
+
+fn duration_or_zero(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; expected a duration like 500ms, 30s or 30m")),
+    }
 }

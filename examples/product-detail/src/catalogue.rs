@@ -3,17 +3,17 @@
 use axum::response::{IntoResponse, Response};
 use bloomgate::{Guard, WriteError, WriteFailure as _};
 
+use crate::baseline::Baseline;
 use crate::database::{Database, WriteFailed};
-use crate::draft::Draft;
 use crate::problem::Problem;
 use crate::product::{Product, ProductId};
-use crate::unguarded::Unguarded;
+use crate::product_input::ProductInput;
 
 /// Where the handlers read and write products.
 #[derive(Clone)]
 pub(crate) enum Catalogue {
     Guarded(Guarded),
-    Unguarded(Unguarded),
+    Baseline(Baseline),
 }
 
 /// Writes go through the guard; reads do so before they reach a handler.
@@ -23,7 +23,7 @@ pub(crate) struct Guarded {
     database: Database,
 }
 
-/// OpenReason a product could not be read or written.
+/// The reason that a product could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CatalogueError {
     /// The database can't be asked now.
@@ -85,7 +85,7 @@ impl Catalogue {
     pub(crate) fn database(&self) -> &Database {
         match self {
             Self::Guarded(guarded) => &guarded.database,
-            Self::Unguarded(unguarded) => unguarded.database(),
+            Self::Baseline(baseline) => baseline.database(),
         }
     }
 
@@ -97,25 +97,25 @@ impl Catalogue {
                 Err(error) if error.is_temporary() => Err(CatalogueError::Unavailable),
                 Err(_) => Err(CatalogueError::Internal),
             },
-            Self::Unguarded(unguarded) => unguarded.read(id).await,
+            Self::Baseline(baseline) => baseline.read(id).await,
         }
     }
 
     /// Adds a product. Its id is made known to every gate before the transaction commits, so that
-    /// whoever is told of the product finds it.
-    pub(crate) async fn create(&self, draft: Draft) -> Result<Product, CatalogueError> {
+    /// every read after the answer finds it.
+    pub(crate) async fn create(&self, input: ProductInput) -> Result<Product, CatalogueError> {
         match self {
             Self::Guarded(Guarded { guard, database }) => {
                 let database = database.clone();
                 let created = guard
                     .create(|admit| async move {
-                        database.insert(draft, |id| async move { admit.key(id).await }).await
+                        database.insert(input, |id| async move { admit.key(id).await }).await
                     })
                     .await;
                 unless_absent(created)?.ok_or(CatalogueError::Internal)
             }
-            Self::Unguarded(unguarded) => {
-                let inserted = unguarded.database().insert(draft, |_| async { Ok(()) }).await;
+            Self::Baseline(baseline) => {
+                let inserted = baseline.database().insert(input, |_| async { Ok(()) }).await;
                 Ok(inserted.map(|((), product)| product)?)
             }
         }
@@ -125,15 +125,15 @@ impl Catalogue {
     pub(crate) async fn update(
         &self,
         id: ProductId,
-        draft: Draft,
+        input: ProductInput,
     ) -> Result<Option<Product>, CatalogueError> {
         match self {
             Self::Guarded(Guarded { guard, database }) => {
                 let database = database.clone();
-                let updating = async move { database.update(id, draft).await };
+                let updating = async move { database.update(id, input).await };
                 Ok(unless_absent(guard.update(id, updating).await)?.flatten())
             }
-            Self::Unguarded(unguarded) => Ok(unguarded.database().update(id, draft).await?),
+            Self::Baseline(baseline) => Ok(baseline.database().update(id, input).await?),
         }
     }
 
@@ -145,7 +145,7 @@ impl Catalogue {
                 let deleting = async move { database.delete(id).await };
                 Ok(unless_absent(guard.delete(id, deleting).await)?.unwrap_or(false))
             }
-            Self::Unguarded(unguarded) => Ok(unguarded.database().delete(id).await?),
+            Self::Baseline(baseline) => Ok(baseline.database().delete(id).await?),
         }
     }
 }

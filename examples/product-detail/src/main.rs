@@ -2,19 +2,21 @@
 
 mod app;
 mod args;
+mod baseline;
 mod catalogue;
 mod database;
-mod draft;
 mod logging;
+#[path = "../../../crates/bloomgate-cli/src/number.rs"]
+mod number;
 mod problem;
 mod product;
+mod product_input;
 mod routes;
 mod secret_file;
 mod seed;
 mod settings;
 mod shutdown;
 mod startup;
-mod unguarded;
 
 use std::process::ExitCode;
 
@@ -29,9 +31,9 @@ async fn main() -> ExitCode {
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(fatal) => {
-            eprintln!("product-detail: {fatal}");
-            fatal.exit_code()
+        Err(error) => {
+            eprintln!("product-detail: {error}");
+            error.exit_code()
         }
     }
 }

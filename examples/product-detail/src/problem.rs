@@ -8,9 +8,11 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+/// Of every error: a proxy that kept a 404 would serve it after the product has been created.
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// Of the answer that an attack gets most. Without the id, so that all of them are the same; made
-/// once, so that it costs nothing.
+/// The body of the answer that an attack gets most. Without the id, so that all of them are the
+/// same bytes; a constant, so that it costs nothing.
 const NO_SUCH_PRODUCT: &str =
     r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"no product has this id"}"#;
 
@@ -40,7 +42,7 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
     }
 
-    /// A fault of this service, which the log tells more of.
+    /// A fault of this service; the log has the details.
     pub(crate) fn internal() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the service made a mistake")
     }
@@ -57,6 +59,7 @@ impl IntoResponse for Problem {
         let mut response = (self.status, document).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, CONTENT_TYPE);
+        headers.insert(header::CACHE_CONTROL, NO_STORE);
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
@@ -64,8 +67,8 @@ impl IntoResponse for Problem {
     }
 }
 
-/// The answer for every id that has no product, whoever found that out.
+/// The answer for every id that has no product, from the gate, a sentinel or the database.
 pub(crate) fn product_not_found() -> Response {
-    let content_type = [(header::CONTENT_TYPE, CONTENT_TYPE)];
-    (StatusCode::NOT_FOUND, content_type, NO_SUCH_PRODUCT).into_response()
+    let headers = [(header::CONTENT_TYPE, CONTENT_TYPE), (header::CACHE_CONTROL, NO_STORE)];
+    (StatusCode::NOT_FOUND, headers, NO_SUCH_PRODUCT).into_response()
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bloomgate::Secret;
 
-use crate::startup::Fatal;
+use crate::startup::StartupError;
 
 const NAME: &str = "gate-secret.hex";
 
@@ -16,31 +16,31 @@ fn path(folder: &Path) -> PathBuf {
 }
 
 /// The secret that an earlier start has left in `folder`.
-pub(crate) fn read(folder: &Path) -> Result<Option<Secret>, Fatal> {
+pub(crate) fn read(folder: &Path) -> Result<Option<Secret>, StartupError> {
     let path = path(folder);
     match fs::read_to_string(&path) {
         Ok(hex) => match Secret::from_hex(&hex) {
             Ok(secret) => Ok(Some(secret)),
-            Err(error) => Err(Fatal::setting(format!("{}: {error}", path.display()))),
+            Err(error) => Err(StartupError::setting(format!("{}: {error}", path.display()))),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Fatal::setting(format!("{}: {error}", path.display()))),
+        Err(error) => Err(StartupError::setting(format!("{}: {error}", path.display()))),
     }
 }
 
 /// Leaves `secret` in `folder`, readable by its owner only, unless there is one already.
-pub(crate) fn keep(folder: &Path, secret: &Secret) -> Result<(), Fatal> {
+pub(crate) fn keep(folder: &Path, secret: &Secret) -> Result<(), StartupError> {
     let path = path(folder);
     if path.exists() {
         return Ok(());
     }
-    let failed = |error: io::Error| Fatal::setting(format!("{}: {error}", path.display()));
+    let failed = |error: io::Error| StartupError::setting(format!("{}: {error}", path.display()));
     // Under another name first: a start that is killed half-way must not leave half a secret, and
     // a link, other than a renaming, replaces nothing.
-    let draft = folder.join(format!(".{NAME}.{}", std::process::id()));
-    let _ = fs::remove_file(&draft);
-    let written = write(&draft, secret).and_then(|()| fs::hard_link(&draft, &path));
-    let _ = fs::remove_file(&draft);
+    let unfinished = folder.join(format!(".{NAME}.{}", std::process::id()));
+    let _ = fs::remove_file(&unfinished);
+    let written = write(&unfinished, secret).and_then(|()| fs::hard_link(&unfinished, &path));
+    let _ = fs::remove_file(&unfinished);
     match written {
         // Another process was quicker; its secret is used from the next start on.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

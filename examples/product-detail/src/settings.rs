@@ -1,21 +1,23 @@
-//! The command line, checked as a whole before anything is made.
+//! The settings of a start, checked as a whole before anything is made.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
 use bloomgate::{RedisStore, Secret};
 use bloomgate_filter::{BloomParams, FalsePositiveRate};
+use indicatif::BinaryBytes;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::args::{Args, GateMode};
-use crate::startup::Fatal;
+use crate::startup::StartupError;
 
 /// Products in a fresh SQLite file.
 const SQLITE_SEED: u64 = 100_000;
 const SQLITE_FILE: &str = "products.db";
 
-/// The rate of a gate that is told none.
+/// The rate of a gate when none is given.
 const DEFAULT_RATE: f64 = 0.001;
 
 /// What was asked for.
@@ -37,13 +39,7 @@ pub(crate) enum DatabaseTarget {
 impl Settings {
     /// Checks `args`. Messages don't repeat URLs and secrets: both may hold what mustn't be in a
     /// log. Must be called within a tokio runtime.
-    pub(crate) fn check(mut args: Args) -> Result<Self, Fatal> {
-        // A variable that is set to nothing, as compose files do, is not set.
-        for text in [&mut args.database_url, &mut args.redis_url, &mut args.secret] {
-            if text.as_deref().is_some_and(str::is_empty) {
-                *text = None;
-            }
-        }
+    pub(crate) fn check(args: Args) -> Result<Self, StartupError> {
         let database = match &args.database_url {
             Some(url) => target(url)?,
             None => DatabaseTarget::Sqlite(
@@ -51,17 +47,15 @@ impl Settings {
             ),
         };
         let redis = args.redis_url.as_deref().map(RedisStore::open).transpose();
-        let redis = redis.map_err(|error| Fatal::setting(format!("--redis-url: {error}")))?;
+        let redis =
+            redis.map_err(|error| StartupError::setting(format!("--redis-url: {error}")))?;
         let secret = args.secret.as_deref().map(Secret::from_hex).transpose();
-        let secret = secret.map_err(|error| Fatal::setting(format!("--secret: {error}")))?;
+        let secret = secret.map_err(|error| StartupError::setting(format!("--secret: {error}")))?;
         check_gate(&args)?;
         let seed = match database {
             DatabaseTarget::Sqlite(_) => args.seed.unwrap_or(SQLITE_SEED),
             DatabaseTarget::Postgres(_) => args.seed.unwrap_or(0),
         };
-        if i64::try_from(seed).is_err() {
-            return Err(Fatal::setting("--seed: more than a table can hold"));
-        }
         let settings = Self { args, database, redis, secret, seed };
         if settings.data_dir().is_some() {
             usable_folder(&settings.args.data_dir)?;
@@ -78,7 +72,7 @@ impl Settings {
 }
 
 /// Whether the gate can be as it was asked for. A setting that would do nothing is refused, too.
-fn check_gate(args: &Args) -> Result<(), Fatal> {
+fn check_gate(args: &Args) -> Result<(), StartupError> {
     let grows = matches!(args.gate, GateMode::Bitmap | GateMode::Exact);
     let idle = [
         ("--capacity", args.capacity.is_some()),
@@ -86,19 +80,40 @@ fn check_gate(args: &Args) -> Result<(), Fatal> {
     ];
     if let Some((flag, _)) = idle.into_iter().find(|(_, given)| grows && *given) {
         let problem = "means nothing to an exact gate, which grows and has no false positives";
-        return Err(Fatal::setting(format!("{flag}: {problem}; leave it out, or say --gate auto")));
+        return Err(StartupError::setting(format!(
+            "{flag}: {problem}; leave it out, or say --gate auto"
+        )));
     }
     if let Some(capacity) = args.capacity {
-        FalsePositiveRate::new(args.false_positive_rate.unwrap_or(DEFAULT_RATE))
-            .and_then(|rate| BloomParams::new(capacity.get(), rate))
-            .map_err(|error| Fatal::setting(format!("--capacity: {error}")))?;
+        let refused =
+            |problem: &dyn fmt::Display| StartupError::setting(format!("--capacity: {problem}"));
+        let params = FalsePositiveRate::new(args.false_positive_rate.unwrap_or(DEFAULT_RATE))
+            .and_then(|rate| BloomParams::new(capacity, rate))
+            .map_err(|error| refused(&error))?;
+        if !can_allocate(params.bytes()) {
+            return Err(refused(&format!(
+                "a filter for {capacity} ids needs {}, more than this process can have; give fewer \
+                 ids or a larger --false-positive-rate",
+                BinaryBytes(params.bytes())
+            )));
+        }
     }
     Ok(())
 }
 
+/// Whether the allocator would grant this much now. The filter itself is allocated once the table
+/// has been counted, which may be minutes later.
+fn can_allocate(bytes: u64) -> bool {
+    let mut probe = Vec::<u8>::new();
+    let reserved = usize::try_from(bytes).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok());
+    // Keeps the compiler from leaving out an allocation that is never used.
+    std::hint::black_box(&probe);
+    reserved
+}
+
 /// Reads a database's URL.
-fn target(url: &str) -> Result<DatabaseTarget, Fatal> {
-    let refused = |problem: &str| Fatal::setting(format!("--database-url: {problem}"));
+fn target(url: &str) -> Result<DatabaseTarget, StartupError> {
+    let refused = |problem: &str| StartupError::setting(format!("--database-url: {problem}"));
     let scheme = url.split(':').next().unwrap_or_default();
     match scheme {
         "sqlite" => {
@@ -137,14 +152,14 @@ fn innermost(error: &dyn std::error::Error) -> String {
     last.to_string()
 }
 
-/// True if the folder exists or can be made, as far as can be told without making it.
-fn usable_folder(folder: &Path) -> Result<(), Fatal> {
+/// True if the folder exists or can be made, as far as that shows without making it.
+fn usable_folder(folder: &Path) -> Result<(), StartupError> {
     let nearest =
         folder.ancestors().find(|ancestor| *ancestor == Path::new("") || ancestor.exists());
     match nearest {
         Some(nearest) if nearest != Path::new("") && !nearest.is_dir() => {
             let problem = format!("--data-dir: {} is not a folder", nearest.display());
-            Err(Fatal::setting(problem))
+            Err(StartupError::setting(problem))
         }
         _ => Ok(()),
     }

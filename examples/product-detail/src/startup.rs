@@ -1,4 +1,4 @@
-//! From the command line to the end of the service.
+//! The run of the service, from its settings to its end.
 
 use std::fmt;
 use std::io::Write as _;
@@ -12,13 +12,13 @@ use tokio::net::TcpListener;
 
 use crate::app::{AppState, router};
 use crate::args::{Args, GateMode};
+use crate::baseline::Baseline;
 use crate::catalogue::{Catalogue, Guarded};
-use crate::database::{Database, Preparing, WhenPrepared, told};
+use crate::database::{Database, PreparedSource, Readiness, error_chain};
 use crate::product::{Product, ProductId};
 use crate::secret_file;
 use crate::settings::Settings;
 use crate::shutdown::{Stop, serve};
-use crate::unguarded::Unguarded;
 
 const NAME: &str = "product";
 const TABLE: &str = "products";
@@ -28,17 +28,17 @@ const SCHEMA: &str = "product/1";
 const WARM_WITHIN: Duration = Duration::from_secs(10);
 /// Longest wait for writes whose clients are gone.
 const WRITES: Duration = Duration::from_secs(10);
-/// An id that nobody will have assigned.
+/// An id beyond all that a database of this size assigns.
 const ABSENT: i64 = 987_654_321_987;
 
-/// OpenReason the service can't run, in one line.
+/// The reason that the service can't run, in one line.
 #[derive(Debug)]
-pub(crate) struct Fatal {
+pub(crate) struct StartupError {
     message: String,
     exit_code: u8,
 }
 
-impl Fatal {
+impl StartupError {
     /// A setting is wrong, or can't be used on this machine.
     pub(crate) fn setting(message: impl Into<String>) -> Self {
         let message = message.into().replace('\n', " ");
@@ -54,7 +54,7 @@ impl Fatal {
     }
 }
 
-impl fmt::Display for Fatal {
+impl fmt::Display for StartupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
@@ -63,21 +63,21 @@ impl fmt::Display for Fatal {
 /// Runs the service until a signal ends it.
 ///
 /// Nothing is made on disk before everything that can be refused has been looked at.
-pub(crate) async fn run(args: Args) -> Result<(), Fatal> {
+pub(crate) async fn run(args: Args) -> Result<(), StartupError> {
     let settings = Settings::check(args)?;
     let listen = settings.args.listen;
     let bound = TcpListener::bind(listen).await;
-    let listener =
-        bound.map_err(|error| Fatal::system(format!("can't listen on {listen}: {error}")))?;
+    let listener = bound
+        .map_err(|error| StartupError::system(format!("can't listen on {listen}: {error}")))?;
     let stop = Stop::listen();
-    let mut stop = stop.map_err(|error| Fatal::system(format!("no signals: {error}")))?;
+    let mut stop = stop.map_err(|error| StartupError::system(format!("no signals: {error}")))?;
     let app = tokio::select! {
         started = start(settings) => started?,
         () = stop.asked() => return Ok(()),
     };
     let bound = listener.local_addr();
-    let bound = bound.map_err(|error| Fatal::system(format!("no address: {error}")))?;
-    greet(bound, &app).await;
+    let bound = bound.map_err(|error| StartupError::system(format!("no address: {error}")))?;
+    print_banner(bound, &app).await;
     let served = serve(listener, router(app.clone()), stop).await;
     if let Catalogue::Guarded(guarded) = &app.catalogue {
         let left = guarded.guard().shutdown(WRITES).await;
@@ -86,19 +86,19 @@ pub(crate) async fn run(args: Args) -> Result<(), Fatal> {
         }
     }
     app.catalogue.database().close().await;
-    served.map_err(|error| Fatal::system(format!("can't serve: {error}")))
+    served.map_err(|error| StartupError::system(format!("can't serve: {error}")))
 }
 
 /// Everything up to a service that can answer.
-async fn start(settings: Settings) -> Result<AppState, Fatal> {
+async fn start(settings: Settings) -> Result<AppState, StartupError> {
     let database = Database::open(&settings.database, settings.args.write_window);
     let folder = settings.data_dir().cloned();
     let seed = settings.seed;
     let waits_for_others = settings.redis.is_some();
-    let (announce, preparing) = Preparing::new();
+    let (reporter, readiness) = Readiness::new();
     let catalogue = if settings.args.no_guard {
         make_folder(folder.as_deref())?;
-        Catalogue::Unguarded(Unguarded::new(database.clone()))
+        Catalogue::Baseline(Baseline::new(database.clone()))
     } else {
         let kept = match &settings.secret {
             Some(given) => Some(given.clone()),
@@ -106,9 +106,9 @@ async fn start(settings: Settings) -> Result<AppState, Fatal> {
         };
         let secret = match &kept {
             Some(secret) => secret.clone(),
-            None => Secret::generate().map_err(|error| Fatal::system(error.to_string()))?,
+            None => Secret::generate().map_err(|error| StartupError::system(error.to_string()))?,
         };
-        let guard = guard(settings, secret.clone(), &database, &preparing).await?;
+        let guard = guard(settings, secret.clone(), &database, &readiness).await?;
         make_folder(folder.as_deref())?;
         if let (None, Some(folder)) = (kept, &folder) {
             secret_file::keep(folder, &secret)?;
@@ -118,27 +118,27 @@ async fn start(settings: Settings) -> Result<AppState, Fatal> {
     match &database {
         Database::Sqlite(_) => {
             let prepared = database.prepare(seed).await;
-            prepared.map_err(|error| Fatal::setting(told(&error)))?;
-            announce.ready();
+            prepared.map_err(|error| StartupError::setting(error_chain(&error)))?;
+            reporter.ready();
             if !waits_for_others {
                 warm(&catalogue).await;
             }
         }
         // A server may be down for a while: the service starts, and says so.
         Database::Postgres(_) => {
-            tokio::spawn(announce.keep_trying(database, seed));
-            preparing.first_attempt().await;
+            tokio::spawn(reporter.keep_trying(database, seed));
+            readiness.first_attempt().await;
         }
     }
-    Ok(AppState { catalogue, preparing })
+    Ok(AppState { catalogue, readiness })
 }
 
 async fn guard(
     settings: Settings,
     secret: Secret,
     database: &Database,
-    preparing: &Preparing,
-) -> Result<Guard<ProductId, Product>, Fatal> {
+    readiness: &Readiness,
+) -> Result<Guard<ProductId, Product>, StartupError> {
     let Settings { args, redis, .. } = settings;
     let mut gate = match args.gate {
         GateMode::Auto => Gate::bloom(),
@@ -150,7 +150,7 @@ async fn guard(
         gate = gate.false_positive_rate(rate);
     }
     if let Some(capacity) = args.capacity {
-        gate = gate.items(capacity.get());
+        gate = gate.items(capacity);
     }
     let mut builder = Guard::builder(NAME)
         .gate(gate)
@@ -160,15 +160,20 @@ async fn guard(
         .schema(SCHEMA)
         .null_ttl(args.null_ttl)
         .value_ttl(args.value_ttl)
-        .write_window(args.write_window);
+        .write_window(args.write_window)
+        .queue_timeout(args.queue_timeout)
+        .ready_within(args.ready_within);
+    if args.single_instance {
+        builder = builder.single_instance();
+    }
     builder = match database {
         Database::Sqlite(sqlite) => {
             let table = SqliteTable::<ProductId>::new(sqlite.reads().clone(), TABLE, "id");
-            builder.source(WhenPrepared::new(table.map_err(refused)?, preparing.clone()))
+            builder.source(PreparedSource::new(table.map_err(refused)?, readiness.clone()))
         }
         Database::Postgres(postgres) => {
             let table = PgTable::<ProductId>::new(postgres.scans().clone(), TABLE, "id");
-            builder.source(WhenPrepared::new(table.map_err(refused)?, preparing.clone()))
+            builder.source(PreparedSource::new(table.map_err(refused)?, readiness.clone()))
         }
     };
     if let Some(redis) = redis {
@@ -178,21 +183,22 @@ async fn guard(
 }
 
 /// A setting that the guard refused, under the name of its flag.
-fn refused(error: bloomgate::ConfigError) -> Fatal {
-    Fatal::setting(match &error {
+fn refused(error: bloomgate::ConfigError) -> StartupError {
+    StartupError::setting(match &error {
         bloomgate::ConfigError::Setting { field, problem, fix } => {
             format!("--{}: {problem}; {fix}", field.replace('_', "-"))
         }
-        other => told(other),
+        other => error_chain(other),
     })
 }
 
-fn make_folder(folder: Option<&std::path::Path>) -> Result<(), Fatal> {
+fn make_folder(folder: Option<&std::path::Path>) -> Result<(), StartupError> {
     let Some(folder) = folder else {
         return Ok(());
     };
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Fatal::setting(format!("--data-dir: {}: {error}", folder.display())))
+    std::fs::create_dir_all(folder).map_err(|error| {
+        StartupError::setting(format!("--data-dir: {}: {error}", folder.display()))
+    })
 }
 
 /// Waits for the first warm-up, so that already the first absent id is refused.
@@ -210,9 +216,9 @@ async fn warm(catalogue: &Catalogue) {
     }
 }
 
-/// Says where the service is, and what to try.
-async fn greet(bound: SocketAddr, app: &AppState) {
-    let existing = match app.preparing.why_not() {
+/// Prints the address of the service and three commands to try.
+async fn print_banner(bound: SocketAddr, app: &AppState) {
+    let existing = match app.readiness.unready_reason() {
         None => {
             let first = app.catalogue.database().first_id();
             let first = tokio::time::timeout(Duration::from_secs(1), first).await;
@@ -229,6 +235,6 @@ async fn greet(bound: SocketAddr, app: &AppState) {
          curl http://{bound}/guard\n"
     );
     let mut out = std::io::stdout().lock();
-    // Nobody may be reading.
+    // A closed pipe is no reason to stop.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -13,6 +13,9 @@ use crate::traffic::{EXACT, Traffic, Workload, absent_id, read_concurrently, wor
 const PRODUCTS: i64 = 20_000;
 /// Products that are not read before the outage.
 const UNSEEN: std::ops::RangeInclusive<i64> = 91..=100;
+/// The same, far beyond what the traffic has read by then: more than twice as many as there are
+/// permits, and twice as many as there are connections.
+const MANY_UNSEEN: std::ops::RangeInclusive<i64> = PRODUCTS - 99..=PRODUCTS - 20;
 
 fn start(postgres: &PostgresServer, redis: &RedisServer, flags: &[&str]) -> Service {
     Service::start_ready(&Setup {
@@ -47,6 +50,8 @@ fn outage(break_it: impl Fn(&PostgresServer), repair: impl Fn(&PostgresServer)) 
             "all instances would leave their load balancer"
         );
     }
+    let many: Vec<i64> = MANY_UNSEEN.collect();
+    read_concurrently(&service, &many).iter().for_each(assert_try_again);
     assert_try_again(&service.put(70, "changed"));
     traffic.wait_for_answers(2);
     repair(&postgres);
@@ -60,6 +65,9 @@ fn outage(break_it: impl Fn(&PostgresServer), repair: impl Fn(&PostgresServer)) 
     traffic.may_fail(false, false);
     traffic.wait_for_answers(30);
     let outcomes = traffic.stop(&service);
+    for id in many {
+        assert_eq!(service.product(id), 200, "{id}");
+    }
     for workload in ["uncached", "post"] {
         assert!(outcomes.answers(workload, 503) > 0, "{:?}", outcomes.answers);
     }

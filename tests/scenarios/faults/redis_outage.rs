@@ -156,10 +156,11 @@ fn case_20_no_row_is_refused_when_redis_loses_its_data() {
 fn case_20_a_service_started_without_redis_serves_reads_with_an_open_gate() {
     let redis = RedisServer::start();
     redis.kill();
+    is_ready_after_its_wait_with_an_open_gate(&redis);
     let service = Service::start(&Setup {
         redis: Some(&redis),
         products: 1_000,
-        flags: &EXACT,
+        flags: &[EXACT[0], EXACT[1], "--ready-within", "10m"],
         ..Setup::default()
     });
     for id in [1, 500, 1_000] {
@@ -190,4 +191,37 @@ fn case_20_a_service_started_without_redis_serves_reads_with_an_open_gate() {
     assert_eq!(service.product(absent_id()), 404);
     assert_eq!(service.count("/counts/refused"), refused + 1);
     assert!(service.guard()["shared_cache_error"].is_null());
+}
+
+/// Requests are answered correctly without Redis, so that the service doesn't wait for it for ever.
+fn is_ready_after_its_wait_with_an_open_gate(redis: &RedisServer) {
+    let service = Service::start_ready(&Setup {
+        redis: Some(redis),
+        products: 1_000,
+        flags: &[EXACT[0], EXACT[1], "--ready-within", "1s"],
+        ..Setup::default()
+    });
+    let guard = service.guard();
+    assert_eq!((&guard["ready"], &guard["gate"]["state"]), (&true.into(), &"open".into()));
+    assert_eq!(service.product(1), 200);
+    assert_eq!(service.product(absent_id()), 404);
+    assert_eq!(service.count("/counts/refused"), 0);
+    assert!(service.program.terminate().success(), "{}", service.program.stderr());
+}
+
+#[test]
+fn case_20_a_declared_single_instance_refuses_absent_ids_without_redis() {
+    let redis = RedisServer::start();
+    redis.kill();
+    let service = Service::start_ready(&Setup {
+        redis: Some(&redis),
+        products: 1_000,
+        flags: &[EXACT[0], EXACT[1], "--single-instance"],
+        ..Setup::default()
+    });
+    service.until_closed();
+    assert_eq!(service.product(1), 200);
+    assert_eq!(service.product(absent_id()), 404);
+    assert_eq!(service.count("/counts/refused"), 1);
+    assert_try_again(&service.put(1, "refused"));
 }

@@ -51,19 +51,22 @@ fn sigterm_answers_requests_in_flight_before_the_service_exits() {
 
 #[test]
 fn idle_connections_do_not_delay_shutdown() {
-    let service =
-        Service::start_ready(&Setup { products: 1_000, flags: &EXACT, ..Setup::default() });
-    let mut idle: Vec<Conn> = (0..20).map(|_| Conn::open(&service.url)).collect();
-    for conn in &mut idle {
-        assert_eq!(conn.request("GET", "/products/1", &[], b"").status, 200);
-    }
-    service.program.signal(Signal::SIGTERM);
-    let status = service.program.wait(CEILING).expect("it ends");
-    assert_eq!(status.code(), Some(0));
-    // The service logs this when it has waited for as long as it waits for requests.
-    let log = service.program.stderr();
-    assert!(!log.contains("were not answered within"), "{log}");
-    for mut conn in idle {
-        assert_eq!(conn.read_to_end().unwrap(), b"");
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let service =
+            Service::start_ready(&Setup { products: 1_000, flags: &EXACT, ..Setup::default() });
+        let mut idle: Vec<Conn> = (0..20).map(|_| Conn::open(&service.url)).collect();
+        // The first one never sends anything.
+        for conn in idle.iter_mut().skip(1) {
+            assert_eq!(conn.request("GET", "/products/1", &[], b"").status, 200);
+        }
+        service.program.signal(signal);
+        let status = service.program.wait(CEILING).expect("it ends");
+        assert_eq!(status.code(), Some(0));
+        // The service logs this when it has waited for as long as it waits for requests.
+        let log = service.program.stderr();
+        assert!(!log.contains("were not answered within"), "{log}");
+        for mut conn in idle {
+            assert_eq!(conn.read_to_end().unwrap(), b"");
+        }
     }
 }

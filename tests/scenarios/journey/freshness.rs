@@ -10,7 +10,6 @@ use crate::service::Service;
 
 const ID: i64 = 7;
 const READERS: usize = 4;
-const CHANGES: u64 = 200;
 /// The version of a deleted product.
 const GONE: u64 = u64::MAX;
 
@@ -43,7 +42,7 @@ fn never_older(service: &Service) {
         }
         let _stop = StopOnDrop(&done);
         let mut client = Client::of(service);
-        for number in 1..=CHANGES {
+        for number in 1..=testbed::repetitions(200, 500) {
             asked.store(number, Ordering::SeqCst);
             let put = retry_unwritten(|| client.put(ID, &format!("version {number}")));
             assert_eq!(version(&put), number);

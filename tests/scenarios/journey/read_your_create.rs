@@ -10,6 +10,10 @@ use crate::environment::{Environment, Rng, StopOnDrop, assert_no_panic};
 /// write intent on a busy machine.
 const MAX_REFUSED: usize = 20;
 
+fn creates() -> u64 {
+    testbed::repetitions(300, 1_000)
+}
+
 /// Reads each of the next `creates` ids, creates it and reads it again.
 fn read_after_create(env: &Environment, creates: u64, flags: &[&str]) {
     const PRODUCTS: u64 = 1_000;
@@ -87,24 +91,32 @@ fn read_after_create(env: &Environment, creates: u64, flags: &[&str]) {
 
 #[test]
 fn case_24_an_id_that_an_exact_gate_refused_is_found_once_it_is_created() {
-    read_after_create(&Environment::sqlite(), 200, &["--gate", "bitmap"]);
-    read_after_create(&Environment::sqlite(), 200, &["--gate", "exact"]);
-    read_after_create(&Environment::postgres_and_redis(), 100, &["--gate", "bitmap"]);
+    read_after_create(
+        &Environment::sqlite(),
+        testbed::repetitions(200, 300),
+        &["--gate", "bitmap"],
+    );
+    read_after_create(&Environment::sqlite(), testbed::repetitions(200, 300), &["--gate", "exact"]);
+    read_after_create(
+        &Environment::postgres_and_redis(),
+        testbed::repetitions(100, 200),
+        &["--gate", "bitmap"],
+    );
 }
 
 #[test]
 fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_sqlite() {
-    read_after_create(&Environment::sqlite(), 300, &[]);
+    read_after_create(&Environment::sqlite(), creates(), &[]);
 }
 
 #[test]
 fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_postgres() {
-    read_after_create(&Environment::postgres_and_redis(), 300, &[]);
+    read_after_create(&Environment::postgres_and_redis(), creates(), &[]);
 }
 
 #[test]
 fn case_24_an_id_with_a_sentinel_is_found_once_it_is_created_on_sqlite() {
-    read_after_create(&Environment::sqlite(), 300, &["--gate", "open", "--null-ttl", "1h"]);
+    read_after_create(&Environment::sqlite(), creates(), &["--gate", "open", "--null-ttl", "1h"]);
 }
 
 #[test]
@@ -119,7 +131,10 @@ fn case_24_an_id_with_a_sentinel_is_found_once_it_is_created_on_postgres() {
 /// The same while other clients read the id continuously, before, during and after its creation.
 #[test]
 fn case_24_an_id_polled_by_other_clients_is_found_once_it_is_created() {
-    for (env, creates) in [(Environment::sqlite(), 100), (Environment::postgres_and_redis(), 40)] {
+    for (env, creates) in [
+        (Environment::sqlite(), testbed::repetitions(100, 200)),
+        (Environment::postgres_and_redis(), testbed::repetitions(40, 60)),
+    ] {
         for gate in ["auto", "open"] {
             let service = env.serve(0, &["--gate", gate]);
             let first = id_of(&retry_unwritten(|| Client::of(&service).post("first")));

@@ -14,6 +14,7 @@ fn shape() -> Value {
     json!({
         "enabled": true,
         "name": "product",
+        "ready": true,
         "gate": {
             "state": "closed", "reason": null, "detail": null, "generation": 1, "family": "bloom",
             "items": 1, "distinct": 1, "capacity": 1, "fill_ratio": 0.5, "expected_false_positive_rate": 0.5,
@@ -34,6 +35,7 @@ fn shape() -> Value {
             "writes_without_intent": 1,
         },
         "in_flight": {"loads": 1, "writes": 1},
+        "guarded_routes": 1,
         "warm_up_error": null,
         "shared_cache_error": null,
     })
@@ -70,6 +72,8 @@ fn the_status_document_has_all_fields_in_every_state() {
     let guard = closed.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["enabled"], true);
+    assert_eq!(guard["ready"], true);
+    assert_eq!(guard["guarded_routes"], 1);
     assert_eq!(guard["gate"]["state"], "closed");
     assert_eq!(guard["gate"]["reason"], Value::Null);
     assert_eq!(guard["gate"]["detail"], Value::Null);
@@ -98,9 +102,16 @@ fn the_status_document_has_all_fields_in_every_state() {
     env.stop(&open);
 
     let unguarded = env.start_unguarded(0);
+    assert_eq!([1, 1, 101].map(|id| unguarded.product(id)), [200, 200, 404]);
     let guard = unguarded.guard();
     assert_shape(&guard, &shape(), "");
     assert_eq!(guard["enabled"], false);
+    assert_eq!(guard["guarded_routes"], 0);
+    let loads = &guard["counts"]["loader"];
+    assert_eq!(
+        (&loads["loads"], &loads["found"], &loads["absent"]),
+        (&3.into(), &2.into(), &1.into())
+    );
     env.stop(&unguarded);
 }
 

@@ -36,7 +36,7 @@ fn case_22_a_second_instance_opens_both_gates_and_neither_misses_what_the_other_
 
     let mut rng = Rng::new(8);
     let mut created = Vec::new();
-    for n in 0..60 {
+    for n in 0..testbed::repetitions(60, 200) as i64 {
         let name = format!("of two {n}");
         let (here, there) = match n % 2 {
             0 => (&mut on_first, &mut on_second),
@@ -95,4 +95,40 @@ fn case_22_a_second_instance_opens_both_gates_and_neither_misses_what_the_other_
     first.until_idle();
     env.until_only_entries();
     assert_no_panic(&first);
+}
+
+/// A rolling update starts the new instance, waits until it is ready, and only then stops the old
+/// one.
+#[test]
+fn case_60_a_second_instance_is_ready_while_the_first_one_runs() {
+    let env = Environment::postgres_and_redis();
+    let first = env.serve(PRODUCTS as u64, &FLAGS);
+    // Far longer than the scenario waits: the second instance is ready for another reason.
+    let second = env.start(0, &[FLAGS[0], FLAGS[1], "--ready-within", "10m"]);
+    second.until("ready", || second.get("/readyz").status == 200);
+    assert_eq!(first.program.status(), None, "{}", first.program.stderr());
+    until_not_alone(&second);
+    assert_eq!(second.guard()["ready"], true);
+    let (mut on_first, mut on_second) = (Client::of(&first), Client::of(&second));
+    let mut rng = Rng::new(60);
+    for id in 1..=20 {
+        assert_eq!(on_second.get(id).status, 200);
+        assert_eq!(on_second.get(rng.absent_id()).status, 404);
+    }
+    let id = id_of(&retry_unwritten(|| on_second.post("during the update")));
+    assert_eq!(name_of(&on_first.get(id)), "during the update");
+    // An instance whose gate has opened stays ready.
+    assert_eq!(on_first.request("GET", "/readyz", "").status, 200);
+
+    drop(on_first);
+    let status = first.program.terminate();
+    assert!(status.success(), "{status}:\n{}", first.program.stderr());
+    second.until("closed", || {
+        assert_eq!(on_second.request("GET", "/readyz", "").status, 200);
+        assert_eq!(name_of(&on_second.get(id)), "during the update");
+        second.gate_is_closed()
+    });
+    assert_eq!(name_of(&on_second.get(id)), "during the update");
+    assert_no_panic(&first);
+    assert_no_panic(&second);
 }

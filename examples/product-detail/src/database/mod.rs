@@ -1,8 +1,8 @@
 //! The table of products, whichever database it is in.
 
-mod complaints;
+mod error_log;
 mod postgres;
-mod preparing;
+mod readiness;
 mod sqlite;
 
 use std::future::Future;
@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use bloomgate::{AdmitError, Loader, WriteFailure};
 
-use crate::draft::Draft;
 use crate::product::{Product, ProductId};
+use crate::product_input::ProductInput;
 use crate::settings::DatabaseTarget;
 
+pub(crate) use error_log::error_chain;
 pub(crate) use postgres::Postgres;
-pub(crate) use preparing::{Preparing, WhenPrepared, told};
+pub(crate) use readiness::{PreparedSource, Readiness};
 pub(crate) use sqlite::Sqlite;
 
 /// A database. Nothing is connected or made until it is used.
@@ -25,7 +26,7 @@ pub(crate) enum Database {
     Postgres(Postgres),
 }
 
-/// OpenReason a write failed.
+/// The reason that a write failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteFailed {
     /// The database said so, or couldn't be asked.
@@ -49,7 +50,7 @@ impl WriteFailure for WriteFailed {
     }
 }
 
-/// OpenReason the table isn't there to be used.
+/// The reason that the table can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PrepareError {
     #[error("the database can't be reached")]
@@ -94,13 +95,13 @@ impl Database {
             Self::Sqlite(sqlite) => sqlite.find(id).await,
             Self::Postgres(postgres) => postgres.find(id).await,
         };
-        found.inspect_err(|error| complaints::say("a product could not be read", error))
+        found.inspect_err(|error| error_log::log("a product could not be read", error))
     }
 
     /// Adds a product. `admit` is called with its id before the transaction commits.
     pub(crate) async fn insert<A, F>(
         &self,
-        draft: Draft,
+        input: ProductInput,
         admit: impl FnOnce(ProductId) -> F + Send,
     ) -> Result<(A, Product), WriteFailed>
     where
@@ -108,23 +109,23 @@ impl Database {
         F: Future<Output = Result<A, AdmitError>> + Send,
     {
         let inserted = match self {
-            Self::Sqlite(sqlite) => sqlite.insert(draft, admit).await,
-            Self::Postgres(postgres) => postgres.insert(draft, admit).await,
+            Self::Sqlite(sqlite) => sqlite.insert(input, admit).await,
+            Self::Postgres(postgres) => postgres.insert(input, admit).await,
         };
-        inserted.inspect_err(|error| complaints::say("a product could not be added", error))
+        inserted.inspect_err(|error| error_log::log("a product could not be added", error))
     }
 
     /// Changes a product; `None` if there is no such product.
     pub(crate) async fn update(
         &self,
         id: ProductId,
-        draft: Draft,
+        input: ProductInput,
     ) -> Result<Option<Product>, WriteFailed> {
         let updated = match self {
-            Self::Sqlite(sqlite) => sqlite.update(id, draft).await,
-            Self::Postgres(postgres) => postgres.update(id, draft).await,
+            Self::Sqlite(sqlite) => sqlite.update(id, input).await,
+            Self::Postgres(postgres) => postgres.update(id, input).await,
         };
-        updated.inspect_err(|error| complaints::say("a product could not be changed", error))
+        updated.inspect_err(|error| error_log::log("a product could not be changed", error))
     }
 
     /// Deletes a product; false if there is no such product.
@@ -133,7 +134,7 @@ impl Database {
             Self::Sqlite(sqlite) => sqlite.delete(id).await,
             Self::Postgres(postgres) => postgres.delete(id).await,
         };
-        deleted.inspect_err(|error| complaints::say("a product could not be deleted", error))
+        deleted.inspect_err(|error| error_log::log("a product could not be deleted", error))
     }
 
     /// The smallest id there is.

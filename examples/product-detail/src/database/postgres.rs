@@ -12,8 +12,8 @@ use sqlx::{ConnectOptions as _, Connection as _, PgPool};
 use tokio::time::timeout;
 
 use super::{PrepareError, WriteFailed};
-use crate::draft::Draft;
 use crate::product::{Product, ProductId};
+use crate::product_input::ProductInput;
 use crate::seed::{self, Progress};
 
 /// Reads at a time.
@@ -119,7 +119,7 @@ impl Postgres {
 
     pub(super) async fn insert<A, F>(
         &self,
-        draft: Draft,
+        input: ProductInput,
         admit: impl FnOnce(ProductId) -> F + Send,
     ) -> Result<(A, Product), WriteFailed>
     where
@@ -133,9 +133,9 @@ impl Postgres {
         self.in_time(async {
             let mut transaction = self.writes.begin().await?;
             let product: Product = sqlx::query_as(SQL)
-                .bind(draft.name)
-                .bind(draft.price_cents)
-                .bind(draft.description)
+                .bind(input.name)
+                .bind(input.price_cents)
+                .bind(input.description)
                 .fetch_one(&mut *transaction)
                 .await?;
             let admitted = admit(product.id).await?;
@@ -148,7 +148,7 @@ impl Postgres {
     pub(super) async fn update(
         &self,
         id: ProductId,
-        draft: Draft,
+        input: ProductInput,
     ) -> Result<Option<Product>, WriteFailed> {
         const SQL: &str = concat!(
             "UPDATE products SET name = $2, price_cents = $3, description = $4 WHERE id = $1 \
@@ -158,9 +158,9 @@ impl Postgres {
         self.in_time(async {
             Ok(sqlx::query_as(SQL)
                 .bind(id)
-                .bind(draft.name)
-                .bind(draft.price_cents)
-                .bind(draft.description)
+                .bind(input.name)
+                .bind(input.price_cents)
+                .bind(input.description)
                 .fetch_optional(&self.writes)
                 .await?)
         })

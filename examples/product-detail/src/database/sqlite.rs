@@ -9,8 +9,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions as _, SqlitePool};
 
 use super::{PrepareError, WriteFailed};
-use crate::draft::Draft;
 use crate::product::{Product, ProductId};
+use crate::product_input::ProductInput;
 use crate::seed::{self, Progress};
 
 /// Reads at a time. Each has a thread of its own, so more of them only wait for the processor.
@@ -108,7 +108,7 @@ impl Sqlite {
 
     pub(super) async fn insert<A, F>(
         &self,
-        draft: Draft,
+        input: ProductInput,
         admit: impl FnOnce(ProductId) -> F + Send,
     ) -> Result<(A, Product), WriteFailed>
     where
@@ -121,9 +121,9 @@ impl Sqlite {
                 "INSERT INTO products (name, price_cents, description) VALUES (?1, ?2, ?3) \
                  RETURNING id, name, price_cents, description, created_at",
             )
-            .bind(draft.name)
-            .bind(draft.price_cents)
-            .bind(draft.description)
+            .bind(input.name)
+            .bind(input.price_cents)
+            .bind(input.description)
             .fetch_one(&mut *transaction)
             .await?;
             let admitted = admit(product.id).await?;
@@ -136,7 +136,7 @@ impl Sqlite {
     pub(super) async fn update(
         &self,
         id: ProductId,
-        draft: Draft,
+        input: ProductInput,
     ) -> Result<Option<Product>, WriteFailed> {
         in_time(async {
             let mut transaction = self.writes.begin_with("BEGIN IMMEDIATE").await?;
@@ -145,9 +145,9 @@ impl Sqlite {
                  RETURNING id, name, price_cents, description, created_at",
             )
             .bind(id)
-            .bind(draft.name)
-            .bind(draft.price_cents)
-            .bind(draft.description)
+            .bind(input.name)
+            .bind(input.price_cents)
+            .bind(input.description)
             .fetch_optional(&mut *transaction)
             .await?;
             transaction.commit().await?;

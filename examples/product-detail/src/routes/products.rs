@@ -8,9 +8,9 @@ use bloomgate::Guarded;
 
 use crate::app::AppState;
 use crate::catalogue::CatalogueError;
-use crate::draft::Draft;
 use crate::problem::{Problem, product_not_found};
 use crate::product::{Product, ProductId};
+use crate::product_input::ProductInput;
 
 /// The guard has found the product already.
 pub(crate) async fn get_guarded(product: Guarded<Product>) -> Json<Guarded<Product>> {
@@ -18,7 +18,7 @@ pub(crate) async fn get_guarded(product: Guarded<Product>) -> Json<Guarded<Produ
 }
 
 /// Every request asks the database.
-pub(crate) async fn get_unguarded(
+pub(crate) async fn get_baseline(
     State(app): State<AppState>,
     id: ProductId,
 ) -> Result<Response, CatalogueError> {
@@ -39,9 +39,9 @@ pub(crate) fn unreadable(error: &bloomgate::ReadError) -> Response {
 
 pub(crate) async fn create(
     State(app): State<AppState>,
-    draft: Draft,
+    input: ProductInput,
 ) -> Result<Response, CatalogueError> {
-    let product = app.catalogue.create(draft).await?;
+    let product = app.catalogue.create(input).await?;
     let location = [(header::LOCATION, format!("/products/{}", product.id.0))];
     Ok((StatusCode::CREATED, location, Json(product)).into_response())
 }
@@ -49,9 +49,9 @@ pub(crate) async fn create(
 pub(crate) async fn update(
     State(app): State<AppState>,
     id: ProductId,
-    draft: Draft,
+    input: ProductInput,
 ) -> Result<Response, CatalogueError> {
-    Ok(match app.catalogue.update(id, draft).await? {
+    Ok(match app.catalogue.update(id, input).await? {
         Some(product) => Json(product).into_response(),
         None => product_not_found(),
     })

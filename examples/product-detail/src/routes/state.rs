@@ -1,4 +1,4 @@
-//! How the service is doing, over HTTP.
+//! The state of the service over HTTP.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,11 +14,11 @@ pub(crate) async fn healthz() -> Response {
     Json(json!({"status": "alive"})).into_response()
 }
 
-/// 200 once the database is prepared and the gate has been warm for the first time. It never turns
-/// back: a gate that opens later must not take a fleet out of its load balancer.
+/// 200 once the database is prepared and the guard is ready, which it is with an open gate, too: see
+/// [`Guard::is_ready`](bloomgate::Guard::is_ready).
 pub(crate) async fn readyz(State(app): State<AppState>) -> Response {
-    if let Some(why) = app.preparing.why_not() {
-        return Problem::try_again(why).into_response();
+    if let Some(reason) = app.readiness.unready_reason() {
+        return Problem::try_again(reason).into_response();
     }
     if let Catalogue::Guarded(guarded) = &app.catalogue
         && !guarded.guard().is_ready()
@@ -28,10 +28,10 @@ pub(crate) async fn readyz(State(app): State<AppState>) -> Response {
     Json(json!({"status": "ready"})).into_response()
 }
 
-/// The guard's state and counters. They tell how large the table is: not for the public.
+/// The guard's state and counters. They show how large the table is: not for the public.
 pub(crate) async fn guard(State(app): State<AppState>) -> Response {
     match &app.catalogue {
         Catalogue::Guarded(guarded) => Json(guarded.guard().status()).into_response(),
-        Catalogue::Unguarded(unguarded) => Json(unguarded.status()).into_response(),
+        Catalogue::Baseline(baseline) => Json(baseline.status()).into_response(),
     }
 }

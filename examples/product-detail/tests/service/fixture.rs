@@ -1,4 +1,4 @@
-//! Starts the service, and waits for what it says.
+//! The service as a program, with its HTTP interface.
 
 use std::path::Path;
 use std::thread;
@@ -94,6 +94,7 @@ pub(crate) fn assert_problem(reply: &Reply, status: u16) {
     assert_eq!(reply.status, status, "{}", reply.text());
     let content_type = reply.header("content-type");
     assert_eq!(content_type, Some("application/problem+json"));
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
     let document = json(reply);
     assert_eq!(document["status"], status);
     assert_eq!(document["type"], "about:blank");

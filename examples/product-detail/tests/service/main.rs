@@ -7,11 +7,9 @@
     reason = "helpers that can't do their work fail the test at once, with a message"
 )]
 
-mod equality;
+mod first_start;
 mod fixture;
-mod outages;
 mod products;
 mod refused_settings;
 mod secret;
-mod status;
-mod stopping;
+mod servers;

@@ -1,4 +1,4 @@
-//! Settings that can't be right: one line, status 2, and nothing is made.
+//! Refused settings: one line, status 2, and nothing is made.
 
 use std::fs;
 use std::net::TcpListener;
@@ -22,7 +22,7 @@ fn refused(args: &[&str], envs: &[(&str, &str)]) -> (String, Option<i32>) {
 }
 
 #[test]
-fn each_is_named() {
+fn refused_settings_name_their_flag() {
     for (flag, value) in [
         ("--database-url", "mysql://x"),
         ("--database-url", "nonsense"),
@@ -41,6 +41,13 @@ fn each_is_named() {
         ("--capacity", "-1"),
         ("--capacity", "many"),
         ("--capacity", "18446744073709551615"),
+        // Too much for any machine's memory.
+        ("--capacity", "1e13"),
+        ("--capacity", "1.5"),
+        ("--queue-timeout", "-1"),
+        ("--queue-timeout", "1h"),
+        ("--ready-within", "later"),
+        ("--ready-within", "1h"),
         ("--null-ttl", "-1"),
         ("--null-ttl", "0"),
         ("--null-ttl", "soon"),
@@ -57,6 +64,7 @@ fn each_is_named() {
         ("--data-dir", "file/below"),
         ("--seed", "-1"),
         ("--seed", "many"),
+        ("--seed", "1e19"),
         ("--seed", "18446744073709551615"),
         ("--gate", "ajar"),
         ("--unknown", "x"),
@@ -70,7 +78,7 @@ fn each_is_named() {
 }
 
 #[test]
-fn what_an_exact_gate_has_no_use_for_is_refused_by_name() {
+fn settings_of_a_bloom_gate_are_refused_with_an_exact_gate() {
     for gate in ["bitmap", "exact"] {
         for (flag, value) in [("--capacity", "1000"), ("--false-positive-rate", "0.01")] {
             let (line, code) = refused(&["--gate", gate, flag, value], &[]);
@@ -81,14 +89,14 @@ fn what_an_exact_gate_has_no_use_for_is_refused_by_name() {
 }
 
 #[test]
-fn variables_count_as_well() {
+fn a_refused_variable_names_its_flag() {
     let (line, code) = refused(&[], &[("PRODUCT_DETAIL_FALSE_POSITIVE_RATE", "2")]);
     assert_eq!(code, Some(2));
     assert!(line.contains("--false-positive-rate"), "{line}");
 }
 
 #[test]
-fn secrets_are_not_repeated() {
+fn secrets_are_not_in_messages() {
     for (flag, value) in [
         ("--secret", "hunter2"),
         ("--redis-url", "http://:hunter2@host"),
@@ -111,10 +119,32 @@ fn secrets_are_not_repeated() {
 }
 
 #[test]
-fn a_port_in_use_is_said() {
+fn a_port_in_use_is_named() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap().to_string();
     let (line, code) = refused(&["--listen", &address], &[]);
     assert_eq!(code, Some(1));
     assert!(line.contains(&address), "{line}");
+}
+
+/// Every flag that has a variable, also those whose values are not texts.
+#[test]
+fn an_empty_variable_counts_as_not_set() {
+    let help = Program::start(BINARY, &["--help"], &[]);
+    assert!(help.wait(LONG).is_some_and(|status| status.success()));
+    let help = help.stdout();
+    let variables: Vec<&str> = help
+        .split("[env: ")
+        .skip(1)
+        .filter_map(|after| after.split_once('='))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(variables.len() > 10, "{help}");
+    let mut envs: Vec<(&str, &str)> = variables.into_iter().map(|name| (name, "")).collect();
+    // All but one: the last setting is refused, and no other.
+    envs.retain(|(name, _)| *name != "PRODUCT_DETAIL_NULL_TTL");
+    envs.push(("PRODUCT_DETAIL_NULL_TTL", "never"));
+    let (line, code) = refused(&[], &envs);
+    assert_eq!(code, Some(2), "{line}");
+    assert!(line.contains("--null-ttl"), "{line}");
 }

@@ -1,4 +1,4 @@
-//! The generated secret stays what it was, and stays private.
+//! The generated secret, which is kept and is private.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use testbed::{Program, temp_folder};
 use crate::fixture::{BINARY, LONG, Service, start_in};
 
 #[test]
-fn it_is_reused_at_the_next_start() {
+fn the_secret_is_reused_at_the_next_start() {
     let folder = temp_folder();
     let file = folder.path().join("data/gate-secret.hex");
     let (first, _) = start_in(folder.path(), &["--seed", "1"]);
@@ -28,7 +28,7 @@ fn it_is_reused_at_the_next_start() {
 }
 
 #[test]
-fn a_spoilt_one_is_not_replaced() {
+fn a_damaged_secret_is_not_replaced() {
     let folder = temp_folder();
     let data = folder.path().join("data");
     fs::create_dir(&data).unwrap();
@@ -42,7 +42,7 @@ fn a_spoilt_one_is_not_replaced() {
 }
 
 #[test]
-fn none_is_kept_where_one_is_given_or_none_is_needed() {
+fn no_secret_is_kept_where_one_is_given_or_none_is_needed() {
     let hex = "00112233445566778899aabbccddeeff";
     for args in [["--secret", hex], ["--no-guard", "--seed=1"]] {
         let service = Service::ready(

@@ -1,9 +1,10 @@
 //! The part of a guard's status document that the attack tester reads.
 //!
-//! Nothing else in this crate knows the document's shape: [`GuardStatus::parse`] turns it into
-//! plain numbers.
+//! The document's shape is the library's [`Status`]; [`GuardStatus::parse`] turns it into plain
+//! numbers.
 
-use serde::Deserialize;
+use bloomgate::telemetry::{CountsStatus, GateState, Status};
+use serde::Deserialize as _;
 
 /// Why a document can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -58,74 +59,34 @@ impl GuardStatus {
         if !document.get("counts").is_some_and(serde_json::Value::is_object) {
             return Err(DocumentError::NoCounts);
         }
-        Ok(Document::deserialize(document)?.into())
+        // A missing field has the default of its type, which is not to be taken for an answer.
+        let says_enabled = document.get("enabled").is_some();
+        let says_state = document.pointer("/gate/state").is_some();
+        let Status { enabled, gate, counts, .. } = Status::deserialize(document)?;
+        let open = says_state && gate.state == GateState::Open;
+        let reason = gate.detail.or(gate.reason).unwrap_or_else(|| "no reason given".to_owned());
+        Ok(Self {
+            enabled: says_enabled.then_some(enabled),
+            gate_open: open.then_some(reason),
+            counts: counts.into(),
+        })
     }
 }
 
-impl From<Document> for GuardStatus {
-    fn from(document: Document) -> Self {
-        let Document { enabled, gate, counts } = document;
-        let open = gate.state.as_deref() == Some("open");
-        let reason = gate.detail.or(gate.reason).unwrap_or_else(|| "no reason given".to_owned());
+impl From<CountsStatus> for GuardCounts {
+    fn from(counts: CountsStatus) -> Self {
         Self {
-            enabled,
-            gate_open: open.then_some(reason),
-            counts: GuardCounts {
-                refused: counts.refused,
-                passed_maybe: counts.passed_maybe,
-                passed_unknown: counts.passed_unknown,
-                null_hits: counts.local.null_hits.saturating_add(counts.shared.null_hits),
-                loads: counts.loader.loads,
-                absent_loads: counts.loader.absent,
-                errors: counts.loader.errors,
-                shed: counts.loader.shed,
-                timeouts: counts.loader.timeouts,
-            },
+            refused: counts.refused,
+            passed_maybe: counts.passed_maybe,
+            passed_unknown: counts.passed_unknown,
+            null_hits: counts.local.null_hits.saturating_add(counts.shared.null_hits),
+            loads: counts.loader.loads,
+            absent_loads: counts.loader.absent,
+            errors: counts.loader.errors,
+            shed: counts.loader.shed,
+            timeouts: counts.loader.timeouts,
         }
     }
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Document {
-    enabled: Option<bool>,
-    gate: Gate,
-    counts: Counts,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Gate {
-    state: Option<String>,
-    reason: Option<String>,
-    detail: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Counts {
-    refused: u64,
-    passed_maybe: u64,
-    passed_unknown: u64,
-    local: Cache,
-    shared: Cache,
-    loader: Loader,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Cache {
-    null_hits: u64,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Loader {
-    loads: u64,
-    absent: u64,
-    errors: u64,
-    shed: u64,
-    timeouts: u64,
 }
 
 #[cfg(test)]

@@ -12,13 +12,13 @@ const MAX_DESCRIPTION: usize = 10_000;
 
 /// A product without what the database adds to it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Draft {
+pub(crate) struct ProductInput {
     pub(crate) name: String,
     pub(crate) price_cents: i64,
     pub(crate) description: String,
 }
 
-impl Draft {
+impl ProductInput {
     /// Says which field is wrong, if one is.
     fn check(&self) -> Result<(), String> {
         let text = |field: &str, text: &str, least: usize, most: usize| {
@@ -41,15 +41,15 @@ impl Draft {
     }
 }
 
-impl<S: Send + Sync> FromRequest<S> for Draft {
+impl<S: Send + Sync> FromRequest<S> for ProductInput {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let read = Json::<Self>::from_request(request, state).await;
-        let Json(draft) =
+        let Json(input) =
             read.map_err(|refused| Problem::new(refused.status(), refused.body_text()))?;
-        draft.check().map_err(|problem| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, problem))?;
-        Ok(draft)
+        input.check().map_err(|problem| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, problem))?;
+        Ok(input)
     }
 }
 
@@ -57,27 +57,27 @@ impl<S: Send + Sync> FromRequest<S> for Draft {
 mod tests {
     use super::*;
 
-    fn draft(name: &str, price_cents: i64, description: &str) -> Draft {
-        Draft { name: name.to_owned(), price_cents, description: description.to_owned() }
+    fn input(name: &str, price_cents: i64, description: &str) -> ProductInput {
+        ProductInput { name: name.to_owned(), price_cents, description: description.to_owned() }
     }
 
     #[test]
     fn limits_count_characters() {
         let umlauts = "ü".repeat(200);
-        assert_eq!(draft(&umlauts, i64::MAX, &"x".repeat(10_000)).check(), Ok(()));
-        assert_eq!(draft("x", 0, "").check(), Ok(()));
+        assert_eq!(input(&umlauts, i64::MAX, &"x".repeat(10_000)).check(), Ok(()));
+        assert_eq!(input("x", 0, "").check(), Ok(()));
     }
 
     #[test]
     fn the_wrong_field_is_named() {
-        for (draft, field) in [
-            (draft("", 0, ""), "name"),
-            (draft(&"x".repeat(201), 0, ""), "name"),
-            (draft("a\0", 0, ""), "name"),
-            (draft("x", -1, ""), "price_cents"),
-            (draft("x", 0, &"x".repeat(10_001)), "description"),
+        for (input, field) in [
+            (input("", 0, ""), "name"),
+            (input(&"x".repeat(201), 0, ""), "name"),
+            (input("a\0", 0, ""), "name"),
+            (input("x", -1, ""), "price_cents"),
+            (input("x", 0, &"x".repeat(10_001)), "description"),
         ] {
-            let problem = draft.check().unwrap_err();
+            let problem = input.check().unwrap_err();
             assert!(problem.starts_with(&format!("{field}: ")), "{problem}");
         }
     }

@@ -1,4 +1,4 @@
-//! Whether the table is there to be used, and a source of ids that waits for it.
+//! The readiness of the table, with a source of ids that waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use bloomgate::{Source, SourceError};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use super::{Database, PrepareError};
+use super::{Database, PrepareError, error_chain};
 
 /// Between two attempts to prepare the database.
 const TRY_EVERY: Duration = Duration::from_secs(1);
@@ -22,25 +22,25 @@ enum State {
     Ready,
 }
 
-/// Follows how the preparation is going.
+/// The state of the preparation, to be read.
 #[derive(Clone, Debug)]
-pub(crate) struct Preparing(watch::Receiver<State>);
+pub(crate) struct Readiness(watch::Receiver<State>);
 
-/// Tells how it is going.
+/// The state of the preparation, to be set.
 #[derive(Debug)]
-pub(crate) struct Announce(watch::Sender<State>);
+pub(crate) struct ReadinessReporter(watch::Sender<State>);
 
-impl Preparing {
-    pub(crate) fn new() -> (Announce, Self) {
+impl Readiness {
+    pub(crate) fn new() -> (ReadinessReporter, Self) {
         let (sender, receiver) = watch::channel(State::Trying);
-        (Announce(sender), Self(receiver))
+        (ReadinessReporter(sender), Self(receiver))
     }
 
-    /// OpenReason the table can't be used yet; `None` if it can.
-    pub(crate) fn why_not(&self) -> Option<String> {
+    /// The reason that the table can't be used yet; `None` if it can.
+    pub(crate) fn unready_reason(&self) -> Option<String> {
         match &*self.0.borrow() {
             State::Trying => Some("the database is being prepared".to_owned()),
-            State::Failed(why) => Some(why.to_string()),
+            State::Failed(reason) => Some(reason.to_string()),
             State::Ready => None,
         }
     }
@@ -60,12 +60,12 @@ impl Preparing {
             return Ok(());
         }
         drop(ready);
-        let why = self.why_not().unwrap_or_default();
-        Err(SourceError::new(format!("the table is not ready: {why}")))
+        let reason = self.unready_reason().unwrap_or_default();
+        Err(SourceError::new(format!("the table is not ready: {reason}")))
     }
 }
 
-impl Announce {
+impl ReadinessReporter {
     /// Prepares the database, however often that must be tried.
     pub(crate) async fn keep_trying(self, database: Database, seed: u64) {
         loop {
@@ -83,51 +83,35 @@ impl Announce {
     }
 
     fn failed(&self, error: &PrepareError) {
-        let why = told(error);
-        let news = self.0.send_if_modified(|state| {
-            let news = !matches!(state, State::Failed(before) if **before == *why);
-            if news {
-                *state = State::Failed(why.as_str().into());
+        let reason = error_chain(error);
+        let is_new = self.0.send_if_modified(|state| {
+            let is_new = !matches!(state, State::Failed(before) if **before == *reason);
+            if is_new {
+                *state = State::Failed(reason.as_str().into());
             }
-            news
+            is_new
         });
-        if news {
-            tracing::warn!("{why}; trying again");
+        if is_new {
+            tracing::warn!("{reason}; trying again");
         }
     }
-}
-
-/// An error with what is below it, in one line.
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut below = error.source();
-    while let Some(error) = below {
-        let more = error.to_string();
-        // Many libraries repeat the error below in their own message.
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        below = error.source();
-    }
-    text.replace('\n', " ")
 }
 
 /// A source that has no ids to give until the table is migrated and seeded: an empty or missing
 /// table must not pass for a complete one.
 #[derive(Debug)]
-pub(crate) struct WhenPrepared<S> {
+pub(crate) struct PreparedSource<S> {
     source: S,
-    preparing: Preparing,
+    readiness: Readiness,
 }
 
-impl<S> WhenPrepared<S> {
-    pub(crate) fn new(source: S, preparing: Preparing) -> Self {
-        Self { source, preparing }
+impl<S> PreparedSource<S> {
+    pub(crate) fn new(source: S, readiness: Readiness) -> Self {
+        Self { source, readiness }
     }
 }
 
-impl<S: Source> Source for WhenPrepared<S> {
+impl<S: Source> Source for PreparedSource<S> {
     type Key = S::Key;
 
     fn describe(&self) -> String {
@@ -136,14 +120,14 @@ impl<S: Source> Source for WhenPrepared<S> {
 
     fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>> {
         Box::pin(async {
-            self.preparing.until_ready().await?;
+            self.readiness.until_ready().await?;
             self.source.count().await
         })
     }
 
     fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
         Box::pin(async {
-            self.preparing.until_ready().await?;
+            self.readiness.until_ready().await?;
             self.source.quiesce().await
         })
     }
@@ -154,7 +138,7 @@ impl<S: Source> Source for WhenPrepared<S> {
         sink: &'a dyn KeySink<S::Key>,
     ) -> BoxFuture<'a, Result<ScanCompleted, SourceError>> {
         Box::pin(async {
-            self.preparing.until_ready().await?;
+            self.readiness.until_ready().await?;
             self.source.scan(from, sink).await
         })
     }
