@@ -1,4 +1,4 @@
-//! What the guard says about a key.
+//! Verdicts and answers about a key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ pub enum Answer<V> {
         value: Arc<V>,
         /// The module that had it.
         tier: Tier,
-        /// True if its time to live was over and the database couldn't be asked.
+        /// True if its time to live was over and the database didn't answer.
         stale: bool,
     },
     /// No such row.

@@ -230,7 +230,7 @@ impl ManualTime {
         Self { state: Arc::new(Mutex::new(state)), ticks: watch::Sender::new(Duration::ZERO) }
     }
 
-    /// Moves both clocks forward and wakes whoever waited for it.
+    /// Moves both clocks forward and wakes the tasks that wait for it.
     pub fn advance(&self, by: Duration) {
         let now = {
             let mut state = self.state.lock();
@@ -259,7 +259,7 @@ impl TimeSource for ManualTime {
     fn sleep_until(&self, at: Duration) -> BoxFuture<'static, ()> {
         let mut ticks = self.ticks.subscribe();
         Box::pin(async move {
-            // The sender lives in the clock; if that is gone, nobody can move time any more.
+            // The sender lives in the clock; if that is gone, nothing can move time any more.
             if ticks.wait_for(|now| *now >= at).await.is_err() {
                 std::future::pending::<()>().await;
             }

@@ -1,4 +1,4 @@
-//! Keeps the generated secret from one start to the next.
+//! The file that keeps a generated secret between starts.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};

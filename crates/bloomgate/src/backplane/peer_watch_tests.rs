@@ -1,4 +1,4 @@
-//! How the watch follows instances that come, go, are killed or stand still.
+//! The watch beside instances that come, go, are killed or stand still.
 
 use super::*;
 use crate::clock::ManualTime;

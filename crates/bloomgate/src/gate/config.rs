@@ -1,4 +1,4 @@
-//! Which gate the user asked for.
+//! The gate as the user describes it.
 
 use bloomgate_filter::{BloomParams, FalsePositiveRate, Family, HashAlgorithm};
 
@@ -146,7 +146,7 @@ impl Gate {
         Ok(FilterSettings::Bloom { capacity, rate, hash })
     }
 
-    /// Settings that would do nothing are refused: somebody believes that they do something.
+    /// Settings that would do nothing are refused: their user believes that they do something.
     fn exact_family(&self, filter: FilterSettings) -> Result<FilterSettings, ConfigError> {
         let idle = [
             ("gate.items", self.items.is_some()),

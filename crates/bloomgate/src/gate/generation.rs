@@ -19,7 +19,7 @@ pub(crate) enum GenerationSpec {
 }
 
 /// One build of the filter. A Bloom filter has a hash key of its own: a rebuild is a rotation, and
-/// a false positive that somebody harvested dies with it.
+/// a harvested false positive dies with it.
 #[derive(Debug)]
 pub(crate) struct Generation {
     number: u64,

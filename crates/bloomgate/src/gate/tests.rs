@@ -41,7 +41,7 @@ fn admit(gate: &LiveGate, id: i64) -> WriteId {
     write.write
 }
 
-/// A gate in step with everyone, and a generation that is being filled.
+/// A gate in sync with every other instance, and a generation that is being filled.
 fn building() -> (Arc<LiveGate>, Building) {
     let gate = gate_of(false);
     gate.set_link(IN_SYNC);
@@ -173,13 +173,13 @@ fn case_36_a_new_generation_subscribes_before_it_copies_the_open_set() {
         );
         building.unwrap().join().unwrap()
     });
-    assert!(subscribed, "it copies the open set before anybody admits to it");
+    assert!(subscribed, "it copies the open set before a Begin can admit to it");
     assert!(holds(&building, -1));
 }
 
 // Rule A1, the order: a Begin enters the open set before it looks which generations there are.
 // The Begin waits for the open set; the thread that gives it up begins a generation at once, and
-// mostly has copied the set before the Begin gets its turn.
+// mostly has copied the set before the Begin gets the lock.
 #[test]
 fn case_36_a_begin_looks_for_generations_after_it_has_entered_the_open_set() {
     for round in 0..200_i64 {
@@ -206,7 +206,7 @@ fn case_36_a_begin_looks_for_generations_after_it_has_entered_the_open_set() {
     }
 }
 
-// Whoever is first, the generation has the key.
+// In either order, the generation has the key.
 #[test]
 fn case_36_a_begin_that_races_with_a_new_generation_is_in_it() {
     let gate = closed();

@@ -17,10 +17,10 @@ use crate::loader::Share;
 use crate::local_cache::Local;
 use crate::ports::{Entry, Filled, Slot};
 
-/// What a flight brings home.
+/// The outcome of a flight.
 pub(crate) type Outcome<V> = Result<Answer<V>, ReadError>;
 
-/// Waits between looks at a slot that somebody else has leased (rule B11: wait a little).
+/// Waits between looks at a slot that another reader has leased (rule B11: wait a little).
 const LEASE_HELD_WAITS: [Duration; 4] = [
     Duration::from_millis(5),
     Duration::from_millis(10),
@@ -28,7 +28,7 @@ const LEASE_HELD_WAITS: [Duration; 4] = [
     Duration::from_millis(40),
 ];
 
-/// What the shared cache had.
+/// The result of a look-up in the shared cache.
 enum SharedLookup<V> {
     Hit(Answer<V>, Duration),
     /// Load; with a lease, fill as well.
@@ -88,13 +88,13 @@ impl<K: Key, V: Value> Inner<K, V> {
     async fn run_flight(self: Arc<Self>, key: &K, bytes: KeyBytes, leader: Leader<Outcome<V>>) {
         let version = leader.version();
         let known = self.gate.known(&bytes);
-        // The gate passed this id because it is open; while it was closed, it would not have.
+        // The gate passed this id because it is open; while it was closed, it would not.
         let unseen = known == Known::No && !self.forced_open;
         let mut lease = None;
         // Rule A4: while the key is open, both caches are skipped.
         if !version.open && self.shared.is_some() {
-            // First of all: who joins after a write without a write intent must not find this flight on
-            // its way to the slot, past the question whether it may read it.
+            // First of all: a caller that joins after a write without an intent must not find this
+            // flight on its way to the slot, past the check whether it may read it.
             leader.start();
             if !self.bypass.contains(&bytes) {
                 match self.look_up_shared(&bytes, version, !unseen).await {
@@ -274,7 +274,7 @@ impl<K: Key, V: Value> Inner<K, V> {
         }
     }
 
-    /// A time to live with chance taken off, so that what was stored together doesn't expire
+    /// A time to live shortened at random, so that what was stored together doesn't expire
     /// together; never longer than asked for.
     fn shortened(&self, ttl: Duration) -> Duration {
         let off = self.settings.jitter * rand::random::<f64>();

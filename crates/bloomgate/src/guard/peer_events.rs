@@ -1,4 +1,4 @@
-//! What the backplane delivers, handed to gate, local cache and slots.
+//! The guard's side of the backplane: events for gate, local cache and slots.
 
 use std::fmt;
 use std::sync::Arc;

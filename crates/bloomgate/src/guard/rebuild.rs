@@ -1,4 +1,4 @@
-//! Builds generations: at the start, after a doubt, and when asked to.
+//! The task that builds generations: at the start, after a void, on request.
 
 use std::sync::Arc;
 use std::time::Duration;

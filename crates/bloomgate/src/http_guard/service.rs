@@ -36,7 +36,7 @@ impl<S, K, V, X, Mode, N> GuardService<S, K, V, X, Mode, N> {
     where
         S: Service<Request<B>> + Clone,
     {
-        // No one waits for this waker: a service that isn't ready is asked again by the future.
+        // No task waits for this waker: a service that isn't ready is asked again by the future.
         match self.inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(())) => ResponseFuture::called(self.inner.call(request)),
             Poll::Ready(Err(error)) => ResponseFuture::failed(error),

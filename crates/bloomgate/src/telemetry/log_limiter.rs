@@ -1,4 +1,4 @@
-//! Keeps an outage from filling the log.
+//! A limit on repeated log lines.
 
 use std::time::Duration;
 

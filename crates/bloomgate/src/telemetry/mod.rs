@@ -1,4 +1,4 @@
-//! What can be measured of a guard: counters, the status document, what goes to the log.
+//! Counters, the status document, limits on log lines.
 
 mod counts;
 mod log_limiter;

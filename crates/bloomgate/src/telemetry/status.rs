@@ -99,7 +99,7 @@ pub struct CountsStatus {
     pub loader: LoaderStatus,
     /// Sentinels stored.
     pub nulls_stored: NullsStored,
-    /// Values served past their end because the database couldn't be asked.
+    /// Values served past their end because the database failed.
     pub stale_served: u64,
     /// Writes that ended with a known outcome.
     pub writes_ended: u64,

@@ -1,4 +1,4 @@
-//! Which errors leave a write's outcome unknown, and which end a connection.
+//! Errors that leave a write's outcome unknown, errors that end a connection.
 
 use std::borrow::Cow;
 use std::error::Error;
