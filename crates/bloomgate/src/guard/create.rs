@@ -10,11 +10,49 @@ use parking_lot::Mutex;
 
 use super::open_write::{Kind, OpenWrite};
 use super::write::{Running, finish, in_own_task, is_known, run_within};
-use super::{Inner, OnStoreFailure};
+use super::{Guard, Inner, OnStoreFailure};
 use crate::clock::Moment;
 use crate::error::{AdmitError, WriteError, WriteFailure};
 use crate::key::{Key, KeyBytes};
 use crate::ports::WriteId;
+
+impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
+    /// Creates a row whose key the database assigns: insert in a transaction, admit the key, then
+    /// commit. [`Admitted`] comes only from [`Admit::key`], so that forgetting it doesn't compile.
+    ///
+    /// ```no_run
+    /// # #[derive(Debug)] enum Failed { Db(sqlx::Error), Admit(bloomgate::AdmitError) }
+    /// # impl From<sqlx::Error> for Failed { fn from(e: sqlx::Error) -> Self { Failed::Db(e) } }
+    /// # impl From<bloomgate::AdmitError> for Failed { fn from(e: bloomgate::AdmitError) -> Self { Failed::Admit(e) } }
+    /// # impl bloomgate::WriteFailure for Failed { fn outcome_is_known(&self) -> bool { match self { Failed::Db(e) => e.outcome_is_known(), Failed::Admit(_) => true } } }
+    /// # async fn example(guard: bloomgate::Guard<i64, String>, pool: sqlx::SqlitePool)
+    /// #     -> Result<(), bloomgate::WriteError<Failed>> {
+    /// let id = guard
+    ///     .create(|admit| async move {
+    ///         let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
+    ///         let id: i64 = sqlx::query_scalar("INSERT INTO names (name) VALUES ('x') RETURNING id")
+    ///             .fetch_one(&mut *tx)
+    ///             .await?;
+    ///         let admitted = admit.key(id).await?;
+    ///         tx.commit().await?;
+    ///         Ok::<_, Failed>((admitted, id))
+    ///     })
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`WriteError`]. An [`AdmitError`](crate::AdmitError) must make `run` fail before it
+    /// commits; the `?` does that.
+    pub async fn create<T, E, F>(&self, run: impl FnOnce(Admit<K>) -> F) -> Result<T, WriteError<E>>
+    where
+        T: Send + 'static,
+        E: WriteFailure + From<AdmitError> + Send + 'static,
+        F: Future<Output = Result<(Admitted<K>, T), E>> + Send + 'static,
+    {
+        run_create(&self.0, run).await
+    }
+}
 
 /// Admits keys within one [`create`](super::Guard::create).
 pub struct Admit<K> {
@@ -94,7 +132,7 @@ impl<K: Key, V: Send + Sync + 'static> AdmitKey for Creation<K, V> {
     }
 }
 
-pub(super) async fn create<K, V, T, E, F>(
+async fn run_create<K, V, T, E, F>(
     inner: &Arc<Inner<K, V>>,
     run: impl FnOnce(Admit<K>) -> F,
 ) -> Result<T, WriteError<E>>

@@ -8,12 +8,66 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::oneshot;
 use tracing::Instrument as _;
 
-use super::Inner;
 use super::open_write::{Kind, OpenWrite};
 use super::write::Running;
+use super::{Guard, Inner};
+use crate::answer::Verdict;
 use crate::clock::Moment;
 use crate::error::{AdmitError, EndError};
 use crate::key::{Key, KeyBytes};
+
+impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
+    /// Begins a write in its explicit form, for code whose transaction can't move into a task: an
+    /// insert or an upsert of this key. Between this call and [`WriteHandle::end`], the caller runs
+    /// its transaction, within [`WriteHandle::time_left`].
+    ///
+    /// Two guards that share one transaction begin first, then it runs, then both end:
+    ///
+    /// ```
+    /// # async fn example(
+    /// #     orders: bloomgate::Guard<i64, String>, stock: bloomgate::Guard<i64, u64>,
+    /// #     transaction: impl Future<Output = Result<(), std::io::Error>>,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// let order = orders.begin(7).await?;
+    /// let item = stock.begin_existing(30).await?;
+    /// // An error for which it isn't known whether the transaction committed returns here: the
+    /// // handles are dropped, and both keys stay uncached until the write window has passed.
+    /// transaction.await?;
+    /// order.end().await?;
+    /// item.end().await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// When the key can't be admitted everywhere; nothing must be written then.
+    pub async fn begin(&self, key: K) -> Result<WriteHandle<K, V>, AdmitError> {
+        begin(&self.0, vec![KeyBytes::of(&key)], Kind::Admitting).await
+    }
+
+    /// [`begin`](Self::begin) for several keys that one transaction writes: of all, or of none.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub async fn begin_many(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<WriteHandle<K, V>, AdmitError> {
+        let keys = keys.into_iter().map(|key| KeyBytes::of(&key)).collect();
+        begin(&self.0, keys, Kind::Admitting).await
+    }
+
+    /// [`begin`](Self::begin) for a row that must exist already: an update or a delete. Admits
+    /// nothing to the gate.
+    ///
+    /// # Errors
+    /// [`AdmitError::Absent`] when the gate refuses the key; otherwise as [`begin`](Self::begin).
+    pub async fn begin_existing(&self, key: K) -> Result<WriteHandle<K, V>, AdmitError> {
+        if self.0.check(&key) == Verdict::Absent {
+            return Err(AdmitError::Absent);
+        }
+        begin(&self.0, vec![KeyBytes::of(&key)], Kind::Existing).await
+    }
+}
 
 /// Begins at a time, in one call for many keys.
 const BEGINS_AT_A_TIME: usize = 64;

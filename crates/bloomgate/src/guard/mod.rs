@@ -34,9 +34,7 @@ use tokio::task::JoinHandle;
 
 use crate::answer::{Answer, Verdict};
 use crate::clock::{Clock, Moment};
-use crate::error::{
-    AdmitError, InvalidateError, ReadError, RebuildError, WriteError, WriteFailure,
-};
+use crate::error::{ReadError, RebuildError, WriteError, WriteFailure};
 use crate::flight::Flights;
 use crate::gate::LiveGate;
 use crate::key::{Key, KeyBytes};
@@ -250,131 +248,6 @@ impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
         self.update(key, run).await
-    }
-
-    /// Creates a row whose key the database assigns: insert in a transaction, admit the key, then
-    /// commit. [`Admitted`] comes only from [`Admit::key`], so that forgetting it doesn't compile.
-    ///
-    /// ```no_run
-    /// # #[derive(Debug)] enum Failed { Db(sqlx::Error), Admit(bloomgate::AdmitError) }
-    /// # impl From<sqlx::Error> for Failed { fn from(e: sqlx::Error) -> Self { Failed::Db(e) } }
-    /// # impl From<bloomgate::AdmitError> for Failed { fn from(e: bloomgate::AdmitError) -> Self { Failed::Admit(e) } }
-    /// # impl bloomgate::WriteFailure for Failed { fn outcome_is_known(&self) -> bool { match self { Failed::Db(e) => e.outcome_is_known(), Failed::Admit(_) => true } } }
-    /// # async fn example(guard: bloomgate::Guard<i64, String>, pool: sqlx::SqlitePool)
-    /// #     -> Result<(), bloomgate::WriteError<Failed>> {
-    /// let id = guard
-    ///     .create(|admit| async move {
-    ///         let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
-    ///         let id: i64 = sqlx::query_scalar("INSERT INTO names (name) VALUES ('x') RETURNING id")
-    ///             .fetch_one(&mut *tx)
-    ///             .await?;
-    ///         let admitted = admit.key(id).await?;
-    ///         tx.commit().await?;
-    ///         Ok::<_, Failed>((admitted, id))
-    ///     })
-    ///     .await?;
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// See [`WriteError`]. An [`AdmitError`](crate::AdmitError) must make `run` fail before it
-    /// commits; the `?` does that.
-    pub async fn create<T, E, F>(&self, run: impl FnOnce(Admit<K>) -> F) -> Result<T, WriteError<E>>
-    where
-        T: Send + 'static,
-        E: WriteFailure + From<crate::error::AdmitError> + Send + 'static,
-        F: Future<Output = Result<(Admitted<K>, T), E>> + Send + 'static,
-    {
-        create::create(&self.0, run).await
-    }
-
-    /// Begins a write in its explicit form, for code whose transaction can't move into a task: an
-    /// insert or an upsert of this key. Between this call and [`WriteHandle::end`], the caller runs
-    /// its transaction, within [`WriteHandle::time_left`].
-    ///
-    /// Two guards that share one transaction begin first, then it runs, then both end:
-    ///
-    /// ```
-    /// # async fn example(
-    /// #     orders: bloomgate::Guard<i64, String>, stock: bloomgate::Guard<i64, u64>,
-    /// #     transaction: impl Future<Output = Result<(), std::io::Error>>,
-    /// # ) -> Result<(), Box<dyn std::error::Error>> {
-    /// let order = orders.begin(7).await?;
-    /// let item = stock.begin_existing(30).await?;
-    /// // An error for which it isn't known whether the transaction committed returns here: the
-    /// // handles are dropped, and both keys stay uncached until the write window has passed.
-    /// transaction.await?;
-    /// order.end().await?;
-    /// item.end().await?;
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// When the key can't be admitted everywhere; nothing must be written then.
-    pub async fn begin(&self, key: K) -> Result<WriteHandle<K, V>, AdmitError> {
-        handle::begin(&self.0, vec![KeyBytes::of(&key)], Kind::Admitting).await
-    }
-
-    /// [`begin`](Self::begin) for several keys that one transaction writes: of all, or of none.
-    ///
-    /// # Errors
-    /// As [`begin`](Self::begin).
-    pub async fn begin_many(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<WriteHandle<K, V>, AdmitError> {
-        let keys = keys.into_iter().map(|key| KeyBytes::of(&key)).collect();
-        handle::begin(&self.0, keys, Kind::Admitting).await
-    }
-
-    /// [`begin`](Self::begin) for a row that must exist already: an update or a delete. Admits
-    /// nothing to the gate.
-    ///
-    /// # Errors
-    /// [`AdmitError::Absent`] when the gate refuses the key; otherwise as [`begin`](Self::begin).
-    pub async fn begin_existing(&self, key: K) -> Result<WriteHandle<K, V>, AdmitError> {
-        if self.0.check(&key) == Verdict::Absent {
-            return Err(AdmitError::Absent);
-        }
-        handle::begin(&self.0, vec![KeyBytes::of(&key)], Kind::Existing).await
-    }
-
-    /// Makes the guard forget what it has cached of a key that was changed behind its back, in
-    /// every cache and at every instance; admits the key, since it may be new. It is a write
-    /// without SQL: Begin and End. One or two round trips to the shared cache.
-    ///
-    /// # Errors
-    /// When some cache may still hold the old row. Try again.
-    pub async fn invalidate(&self, key: &K) -> Result<(), AdmitError> {
-        invalidate::invalidate(&self.0, vec![KeyBytes::of(key)]).await
-    }
-
-    /// [`invalidate`](Self::invalidate) for the keys in hand that `outdated` picks: those of which
-    /// this process has a row or a sentinel in its local cache. Keys that only the shared cache
-    /// holds are not seen; [`invalidate_all`](Self::invalidate_all) reaches them. Returns how many
-    /// keys were invalidated.
-    ///
-    /// # Errors
-    /// When some cache may still hold an old row. Try again.
-    pub async fn invalidate_where(
-        &self,
-        mut outdated: impl FnMut(&K) -> bool,
-    ) -> Result<usize, AdmitError> {
-        let keys = self.0.local.keys().filter(|(_, key)| outdated(key));
-        let keys: Vec<KeyBytes> = keys.map(|(bytes, _)| bytes).collect();
-        let picked = keys.len();
-        invalidate::invalidate(&self.0, keys).await?;
-        Ok(picked)
-    }
-
-    /// Makes the guard forget everything that is cached. Open writes stay open. The gate isn't
-    /// touched: for keys that were inserted behind the guard's back, [`rebuild`](Self::rebuild).
-    /// Walks through all names of the shared cache's server, in steps.
-    ///
-    /// # Errors
-    /// When something that is cached may have been left. Try again.
-    pub async fn invalidate_all(&self) -> Result<(), InvalidateError> {
-        invalidate::invalidate_all(&self.0).await
     }
 
     /// Builds a new generation from the source, under a fresh hash key, and puts it in service.
