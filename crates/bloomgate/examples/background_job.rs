@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert!(matches!(unknown, Err(WriteError::Absent)));
     guard.delete("cheese".to_owned(), delete(pool.clone(), "cheese")).await?;
 
-    // What was changed behind the guard's back it must be told: one key, those that meet a
+    // After changes behind the guard's back, make it forget: one key, the keys in hand that meet a
     // condition, everything. `rebuild` also finds keys that were inserted behind its back.
     set_price(pool.clone(), "bread", 350).await?;
     guard.invalidate(&"bread".to_owned()).await?;

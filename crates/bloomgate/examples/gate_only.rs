@@ -36,9 +36,10 @@ impl Database {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
-    fn insert(&self, id: u64, name: &str) {
+    fn insert(&self, id: u64, name: &str) -> Result<(), Infallible> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.insert(id, name.to_owned());
+        Ok(())
     }
 }
 
@@ -56,7 +57,7 @@ fn not_found() -> (StatusCode, String) {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let database = Arc::new(Database::default());
-    (1..=3).for_each(|id| database.insert(id, "one of the first"));
+    (1..=3).try_for_each(|id| database.insert(id, "one of the first"))?;
 
     // The ids come from a closure over a stream; its end says that these were all. At a start the
     // guard waits until writes of an earlier process are over: for its write window, 30 s, unless
@@ -81,7 +82,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // Writes go through the guard, so that the gate knows the id before it can be asked for.
     let rows = Arc::clone(&database);
-    guard.write(7, async move { Ok::<_, Infallible>(rows.insert(7, "the new one")) }).await?;
+    guard.write(7, async move { rows.insert(7, "the new one") }).await?;
     println!("GET /names/7: {}", ask(&app, 7).await?);
     assert_eq!(database.queries.load(Ordering::Relaxed), 2);
     Ok(())

@@ -32,9 +32,10 @@ fn app(guard: &Guard<i64, String>) -> Router {
 struct Table(Arc<Mutex<BTreeMap<i64, String>>>, Arc<AtomicU64>);
 
 impl Table {
-    fn insert(&self, id: i64, name: &str) {
+    fn insert(&self, id: i64, name: &str) -> Result<(), Infallible> {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         names.insert(id, name.to_owned());
+        Ok(())
     }
 
     fn name(&self, id: i64) -> Option<String> {
@@ -46,7 +47,7 @@ impl Table {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let table = Table::default();
-    table.insert(1, "one");
+    table.insert(1, "one")?;
 
     // The guard's time moves only when the test says so; the store's, too.
     let (clock, hand) = Clock::manual();
@@ -75,7 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // A row that was written through the guard is found at once.
     let rows = table.clone();
-    guard.write(2, async move { Ok::<_, Infallible>(rows.insert(2, "two")) }).await?;
+    guard.write(2, async move { rows.insert(2, "two") }).await?;
     assert_eq!(ask(&app, "/names/2").await?, (StatusCode::OK, "\"two\"".to_owned()));
 
     // A row expires after its time to live, here without waiting for it.
@@ -89,8 +90,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn ask(app: &Router, path: &str) -> Result<(StatusCode, String), Box<dyn Error>> {
     let response = app.clone().oneshot(Request::get(path).body(Body::empty())?).await?;
     let status = response.status();
-    let body = to_bytes(response.into_body(), 1 << 20).await?;
-    Ok((status, String::from_utf8(body.to_vec())?))
+    Ok((status, String::from_utf8(to_bytes(response.into_body(), 1 << 20).await?.to_vec())?))
 }
 
 #[test]

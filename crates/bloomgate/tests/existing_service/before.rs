@@ -157,6 +157,7 @@ impl IntoResponse for Problem {
                 (StatusCode::INTERNAL_SERVER_ERROR, "something went wrong")
             }
         };
-        (status, Json(serde_json::json!({ "title": title }))).into_response()
+        let headers = [(header::CACHE_CONTROL, "no-store")];
+        (status, headers, Json(serde_json::json!({ "title": title }))).into_response()
     }
 }
