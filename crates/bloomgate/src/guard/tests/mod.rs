@@ -1,5 +1,6 @@
 //! Tests of the protocol: a real guard over doubles that can be held up at each step.
 
+mod allow_stale;
 mod begin;
 mod builder;
 mod departures;
@@ -14,6 +15,8 @@ mod link;
 mod load_race;
 mod long_run;
 mod nulls;
+mod overfull;
+mod publish_stress;
 #[cfg(all(feature = "postgres", feature = "redis", feature = "sqlite"))]
 mod real_servers;
 mod rebuild;
@@ -24,6 +27,7 @@ mod ttl;
 mod unknown;
 mod values;
 mod warm_up;
+mod write_deadline;
 mod writer;
 
 use std::future::Future;
