@@ -1,6 +1,7 @@
 //! Reads and writes of a few keys on several threads: publishing is one step with its check (rule
 //! A3).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,26 +10,52 @@ use crate::answer::Answer;
 use crate::error::BoxError;
 use crate::gate::Gate;
 use crate::guard::Guard;
+use crate::key::Key;
 use crate::warm_up::Keys;
 
 const KEYS: usize = 4;
 const READERS_OF_EACH: usize = 3;
-const RUNS_FOR: Duration = Duration::from_secs(4);
+const RUNS_FOR: Duration = Duration::from_secs(3);
 /// Reads after each write, among which a stale entry would be found.
 const READS_AFTER_A_WRITE: usize = 3;
+
+/// A key that takes its time, every other time that it is cloned. The local cache clones it while
+/// it publishes, so that a write has time to begin and end between the check and the publication,
+/// if they are two steps.
+#[derive(Debug, PartialEq, Eq)]
+struct SlowKey(u64);
+
+impl Clone for SlowKey {
+    fn clone(&self) -> Self {
+        if rand::random() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Self(self.0)
+    }
+}
+
+impl Key for SlowKey {
+    fn kind() -> Cow<'static, str> {
+        u64::kind()
+    }
+
+    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        self.0.with_bytes(f)
+    }
+}
 
 /// The committed version of each key.
 type Rows = Arc<[AtomicU64; KEYS]>;
 
-async fn guard(rows: &Rows) -> Guard<u64, u64> {
+async fn guard(rows: &Rows) -> Guard<SlowKey, u64> {
     let rows = Arc::clone(rows);
-    let load = move |key: u64| {
-        let version = rows[key as usize].load(Ordering::SeqCst);
+    let load = move |key: SlowKey| {
+        let version = rows[key.0 as usize].load(Ordering::SeqCst);
         async move { Ok::<_, BoxError>(Some(version)) }
     };
     Guard::builder("stress")
         .gate(Gate::open())
-        .source(Keys::new(0..KEYS as u64))
+        .source(Keys::new((0..KEYS as u64).map(SlowKey)))
         .loader(crate::loader::from_fn(load))
         .build()
         .await
@@ -36,15 +63,15 @@ async fn guard(rows: &Rows) -> Guard<u64, u64> {
 }
 
 /// The version that the guard answers with.
-async fn version(guard: &Guard<u64, u64>, key: u64) -> u64 {
-    match guard.get(&key).await.unwrap() {
+async fn version(guard: &Guard<SlowKey, u64>, key: u64) -> u64 {
+    match guard.get(&SlowKey(key)).await.unwrap() {
         Answer::Found { value, .. } => *value,
         Answer::Absent(_) => 0,
     }
 }
 
 /// Writes one key again and again; the number of its reads after a write that were older.
-async fn write_and_read(guard: Guard<u64, u64>, rows: Rows, key: u64, end: Instant) -> usize {
+async fn write_and_read(guard: Guard<SlowKey, u64>, rows: Rows, key: u64, end: Instant) -> usize {
     let mut stale = 0;
     let mut written = 0;
     while Instant::now() < end {
@@ -54,7 +81,7 @@ async fn write_and_read(guard: Guard<u64, u64>, rows: Rows, key: u64, end: Insta
                 committed[key as usize].fetch_add(1, Ordering::SeqCst) + 1,
             )
         };
-        written = guard.write(key, run).await.unwrap();
+        written = guard.write(SlowKey(key), run).await.unwrap();
         for _ in 0..READS_AFTER_A_WRITE {
             stale += usize::from(version(&guard, key).await < written);
             tokio::task::yield_now().await;
