@@ -1,35 +1,45 @@
-//! Imports run one way: vocabulary ← the seven rooms ← guard ← HTTP.
+//! The import law: vocabulary ← the seven inner modules ← guard ← HTTP.
 //!
-//! The rooms don't import one another; what crosses goes through the vocabulary. Everyone may
-//! import telemetry, which imports nothing but the vocabulary. Tests may reach for doubles in any
-//! room.
+//! The inner modules don't import one another; what crosses goes through the vocabulary. All may
+//! import telemetry, which imports nothing but the vocabulary. Tests may use doubles of any module.
+//!
+//! A path counts wherever it stands, in a `use` or in an expression. One through the crate's root
+//! (`crate::Gate`) counts as the module that `lib.rs` re-exports it from, and a chain of `super` as
+//! the module that it leads to.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what can't be read fails the test")]
+
+mod import_law {
+    pub(crate) mod paths;
+    pub(crate) mod tokens;
+}
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use import_law::paths::{Root, paths};
+
 const VOCABULARY: &[&str] = &["answer", "clock", "error", "key", "ports", "sql"];
-const ROOMS: &[&str] =
+const INNER: &[&str] =
     &["gate", "local_cache", "flight", "shared_cache", "loader", "warm_up", "backplane"];
 
-/// Who a module may import, besides itself.
+/// The modules that a module may import, besides itself.
 fn allowed(module: &str) -> BTreeSet<&'static str> {
     let mut allowed: BTreeSet<&str> = VOCABULARY.iter().copied().collect();
     match module {
         _ if VOCABULARY.contains(&module) => {}
         "telemetry" => {}
-        _ if ROOMS.contains(&module) => {
+        _ if INNER.contains(&module) => {
             allowed.insert("telemetry");
         }
         "guard" => {
-            allowed.extend(ROOMS);
+            allowed.extend(INNER);
             allowed.insert("telemetry");
         }
         "http_guard" => {
             allowed.extend(["guard", "telemetry"]);
         }
-        other => panic!("{other}: a module that the import law doesn't know; say where it stands"),
+        other => panic!("{other}: a module without a place in the import law"),
     }
     allowed
 }
@@ -45,75 +55,46 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The code above the file's own tests, without comments.
-fn code_of(text: &str) -> String {
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    lines.collect::<Vec<_>>().join("\n")
+/// The module that a file is: `gate/mod.rs` is `gate`, `gate/link.rs` is `gate::link`.
+fn module_of(inside: &Path) -> Vec<String> {
+    let mut module: Vec<String> = inside
+        .with_extension("")
+        .components()
+        .map(|part| part.as_os_str().to_str().unwrap().to_owned())
+        .collect();
+    module.pop_if(|last| last == "mod");
+    module
 }
 
-/// Every `crate::module` in the code, also in a `use crate::{a::…, b::…}`.
-fn imports(code: &str) -> BTreeSet<String> {
-    let word = |text: &str| -> String {
-        text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
-    };
-    let mut found = BTreeSet::new();
-    for after in code.split("crate::").skip(1) {
-        match after.strip_prefix('{') {
-            None => {
-                found.insert(word(after));
-            }
-            Some(list) => {
-                let mut depth = 0;
-                let mut start = true;
-                for (at, c) in list.char_indices() {
-                    match c {
-                        '{' => depth += 1,
-                        '}' if depth == 0 => break,
-                        '}' => depth -= 1,
-                        ',' if depth == 0 => start = true,
-                        c if start && !c.is_whitespace() => {
-                            found.insert(word(&list[at..]));
-                            start = false;
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
-    }
-    found
+fn is_test(module: &[String]) -> bool {
+    module.iter().any(|part| part == "tests" || part.ends_with("_tests"))
 }
 
 #[test]
 fn imports_run_one_way() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Root::read(&std::fs::read_to_string(source.join("lib.rs")).unwrap());
     let mut files = Vec::new();
-    sources(&root, &mut files);
+    sources(&source, &mut files);
     let mut checked = 0;
+    let mut forbidden = Vec::new();
     for file in files {
-        let inside = file.strip_prefix(&root).unwrap();
-        let module = inside.components().next().unwrap().as_os_str().to_str().unwrap();
-        let module = module.trim_end_matches(".rs");
-        let is_test = inside
-            .components()
-            .any(|part| part.as_os_str().to_str().is_some_and(|part| part.starts_with("tests")));
-        if module == "lib" || module == "testing" || is_test {
+        let inside = file.strip_prefix(&source).unwrap();
+        let module = module_of(inside);
+        if module == ["lib"] || is_test(&module) {
             continue;
         }
-        let allowed = allowed(module);
-        for import in imports(&code_of(&std::fs::read_to_string(&file).unwrap())) {
-            // Types that the crate's root re-exports come from the vocabulary.
-            let is_type = import.chars().next().is_some_and(char::is_uppercase);
-            assert!(
-                is_type || import == module || allowed.contains(import.as_str()),
-                "{} imports crate::{import}, which the import law forbids",
-                inside.display()
-            );
+        let allowed = allowed(&module[0]);
+        for path in paths(&std::fs::read_to_string(&file).unwrap(), &module) {
             checked += 1;
+            let Some(import) = root.module_of(&path) else { continue };
+            if import != module[0] && !allowed.contains(import.as_str()) {
+                forbidden.push(format!("{}: crate::{}", inside.display(), path.join("::")));
+            }
         }
     }
     assert!(checked > 100, "only {checked} imports found: the test reads the wrong files");
+    assert!(forbidden.is_empty(), "the import law forbids\n{}", forbidden.join("\n"));
 }
 
 #[test]
@@ -126,9 +107,75 @@ fn every_module_says_its_one_job_first() {
     }
 }
 
+/// The paths that `code` uses in the module `gate::link`, in a crate with a few re-exports.
+fn modules_in(code: &str) -> Vec<String> {
+    let root = Root::read(
+        "mod gate;\npub mod a;\nmod b;\nmod c;\nmod d;\n\
+         pub use a::{Type, inner::{Deep, Old as New}};\npub use b::function;\n\
+         pub use other_crate::Foreign;",
+    );
+    let module = ["gate".to_owned(), "link".to_owned()];
+    let modules = paths(code, &module).into_iter().filter_map(|path| root.module_of(&path));
+    modules.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 #[test]
-fn the_law_sees_imports_in_every_form() {
-    let code = "use crate::{a::B, c, d::{e, f}};\nuse crate::g::H;\nfn f() { crate::i::j() }";
-    let found: Vec<String> = imports(code).into_iter().collect();
-    assert_eq!(found, ["a", "c", "d", "g", "i"]);
+fn imports_are_seen_in_every_form() {
+    assert_eq!(modules_in("use crate::{a::B, b, c::{e, f}};"), ["a", "b", "c"]);
+    assert_eq!(modules_in("use crate::a::H;\nfn f() { crate::b::j::<u8>() }"), ["a", "b"]);
+    assert_eq!(modules_in("macro_rules! m { () => { $crate::c::d() } }"), ["c"]);
+    assert_eq!(modules_in("fn f(at: (crate::a::B, &crate::b::C)) {}"), ["a", "b"]);
+}
+
+#[test]
+fn types_that_the_root_re_exports_count_as_their_module() {
+    assert_eq!(modules_in("use crate::Type;"), ["a"]);
+    assert_eq!(modules_in("use crate::{New, function};"), ["a", "b"]);
+    assert_eq!(modules_in("fn f() -> crate::Deep { crate::function() }"), ["a", "b"]);
+    assert_eq!(modules_in("use crate::Foreign;"), [""; 0]);
+}
+
+#[test]
+#[should_panic(expected = "crate::Unheard")]
+fn a_name_that_the_root_does_not_have_is_an_error() {
+    modules_in("use crate::Unheard;");
+}
+
+#[test]
+#[should_panic(expected = "crate::*")]
+fn a_glob_of_the_root_is_an_error() {
+    modules_in("use crate::*;");
+}
+
+#[test]
+fn a_chain_of_super_counts_as_the_module_that_it_leads_to() {
+    assert_eq!(modules_in("use super::Sibling;"), ["gate"]);
+    assert_eq!(modules_in("use super::super::a::B;"), ["a"]);
+    assert_eq!(modules_in("use super::{super::{b, Type}, own};"), ["a", "b", "gate"]);
+    assert_eq!(modules_in("fn f() { super::super::function() }"), ["b"]);
+    assert_eq!(modules_in("use self::super::super::c::D;"), ["c"]);
+}
+
+#[test]
+fn an_inline_module_is_one_level_more() {
+    assert_eq!(modules_in("mod own { use super::super::Sibling; }"), ["gate"]);
+    assert_eq!(
+        modules_in("mod own { use super::super::super::a::B; }\nuse super::C;"),
+        ["a", "gate"]
+    );
+}
+
+#[test]
+fn comments_strings_and_inline_tests_are_not_code() {
+    assert_eq!(modules_in("// crate::a\n/* crate::b /* crate::c */ */"), [""; 0]);
+    assert_eq!(
+        modules_in("/// [`crate::a`]\nconst A: &str = \"crate::a \\\" crate::b\";"),
+        [""; 0]
+    );
+    assert_eq!(modules_in("const A: &str = r#\"crate::a \" crate::b\"#;"), [""; 0]);
+    assert_eq!(modules_in("const A: char = '\"'; use crate::a::B; const B: char = '\"';"), ["a"]);
+    assert_eq!(
+        modules_in("#[cfg(test)]\n#[allow(x)]\nmod checks { use crate::a::B; }\nuse crate::b::C;"),
+        ["b"]
+    );
 }

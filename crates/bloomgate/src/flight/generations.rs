@@ -67,3 +67,22 @@ impl KeyGenerations {
         still
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Rule A3.
+    #[test]
+    fn no_generation_moves_while_a_value_is_published() {
+        let generations = KeyGenerations::new();
+        let key = KeyBytes::of(&1_i64);
+        let mut published = false;
+        assert!(generations.publish_if(&key, 0, || {
+            published = generations.stripe(&key).try_lock().is_none();
+        }));
+        assert!(published, "the key could be written between the check and the publication");
+        generations.advance(&key, || {});
+        assert!(!generations.publish_if(&key, 0, || panic!("an old generation published")));
+    }
+}

@@ -180,6 +180,19 @@ mod tests {
         assert!(cache.stale(&key(1)).is_none());
     }
 
+    // moka counts by a clock of its own, which the manual one doesn't move.
+    #[test]
+    fn the_storage_keeps_a_value_past_its_end_for_as_long_as_it_may_be_served_stale() {
+        let (cache, time) = fixture();
+        let ttl = Duration::from_millis(5);
+        cache.put_value(key(1), &1, Arc::new("a".into()), ttl);
+        std::thread::sleep(20 * ttl);
+        cache.values.run_pending_tasks();
+        time.advance(ttl);
+        assert!(cache.get(&key(1)).is_none());
+        assert!(cache.stale(&key(1)).is_some());
+    }
+
     #[test]
     fn a_sentinel_ends_and_is_never_served_stale() {
         let (cache, time) = fixture();

@@ -132,6 +132,24 @@ async fn case_29_a_shared_hit_that_was_overtaken_is_not_copied_into_the_local_ca
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Local));
 }
 
+// Rule A4 for hits: a flight that has asked the shared cache has started, and no later request may
+// join it.
+#[tokio::test]
+async fn case_29_a_request_after_a_write_does_not_join_a_shared_hit_on_its_way() {
+    let harness = Harness::with([7]).open_gate().shared().build().await;
+    let _ = within(harness.peer().await.get(&7)).await.unwrap();
+    quiet().await;
+    let answered = harness.failpoints.hold_one(At::AfterRead);
+    let early = harness.spawn_get(7);
+    answered.arrived().await;
+    harness.write(7).await.unwrap();
+    let late = harness.spawn_get(7);
+    quiet().await;
+    answered.let_all_go();
+    assert_eq!(seen(within(late).await.unwrap().unwrap()), (Some(2), Tier::Loader));
+    assert_eq!(seen(within(early).await.unwrap().unwrap()), (Some(1), Tier::Shared));
+}
+
 // Rule B10: the write intent takes the lease's place, and B12: the fill finds no lease.
 #[tokio::test]
 async fn case_29_a_fill_that_is_on_its_way_meets_the_mark() {

@@ -1,5 +1,6 @@
 //! Tests of the protocol: a real guard over doubles that can be held up at each step.
 
+mod allow_stale;
 mod begin;
 mod builder;
 mod create;
@@ -17,6 +18,8 @@ mod link;
 mod load_race;
 mod long_run;
 mod nulls;
+mod overfull;
+mod publish_stress;
 mod readiness;
 #[cfg(all(feature = "postgres", feature = "redis", feature = "sqlite"))]
 mod real_servers;
@@ -29,6 +32,7 @@ mod ttl;
 mod unknown;
 mod values;
 mod warm_up;
+mod write_deadline;
 mod writer;
 
 use std::future::Future;

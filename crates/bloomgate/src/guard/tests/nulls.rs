@@ -223,3 +223,17 @@ async fn a_row_past_its_time_is_served_stale_only_while_the_database_fails() {
     }
     assert_eq!(harness.status().counts.stale_served, 1);
 }
+
+// Fail-safe covers errors of the database. A panic is a fault of the program, and is reported.
+#[tokio::test]
+async fn a_row_past_its_time_is_not_served_stale_after_a_panic() {
+    let harness = Harness::with([7]).open_gate().build().await;
+    let _ = harness.seen(7).await;
+    harness.time.advance(super::harness::VALUE_TTL);
+    harness.mishap(7, Mishap::Panic);
+    let failed = harness.get(7).await;
+    assert!(matches!(failed, Err(ReadError::LoadPanicked)), "{failed:?}");
+    assert_eq!(harness.status().counts.stale_served, 0);
+    harness.mishap(7, Mishap::Error);
+    assert!(harness.get(7).await.is_ok(), "the stale row is still there for an error");
+}

@@ -100,6 +100,11 @@ impl Writer {
         self.order(Order::Commit).await;
     }
 
+    /// Makes `run` ready to commit; doesn't wait until it has.
+    pub(super) fn send_commit(&self) {
+        self.orders.send(Order::Commit).unwrap();
+    }
+
     pub(super) async fn delete(&mut self) {
         self.order(Order::Delete).await;
     }
