@@ -247,5 +247,5 @@ impl Heartbeat {
 }
 
 #[cfg(test)]
-#[path = "peer_watch_tests.rs"]
+#[path = "tests/peer_watch.rs"]
 mod tests;
