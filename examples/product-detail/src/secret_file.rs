@@ -1,4 +1,4 @@
-//! Keeps the generated secret from one start to the next.
+//! The file that keeps the generated secret from one start to the next.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
