@@ -1,4 +1,4 @@
-//! Builds anew when a migration was added.
+//! The build script: a new migration causes a new build.
 
 fn main() {
     println!("cargo::rerun-if-changed=../../migrations");

@@ -76,12 +76,20 @@ fn start(setup: &Setup, folder: &TempFolder) -> (Program, String) {
     let line = line.unwrap_or_else(|| panic!("the service didn't start: {}", program.stderr()));
     let url = line.trim_start_matches("listening on ").trim().to_owned();
     for _ in 0..600 {
-        if net::get(&format!("{url}/readyz")).status == 200 {
+        // Ready, and with a gate that refuses: a service may be ready with an open one.
+        let is_ready = net::get(&format!("{url}/readyz")).status == 200;
+        if is_ready && (!setup.guarded || gate_is_closed(&url)) {
             return (program, url);
         }
         std::thread::sleep(Duration::from_millis(100));
     }
     panic!("the service isn't ready: {}", program.stderr());
+}
+
+fn gate_is_closed(url: &str) -> bool {
+    let status = net::get(&format!("{url}/guard")).body;
+    let status: serde_json::Value = serde_json::from_slice(&status).expect("a status document");
+    status["gate"]["state"] == "closed"
 }
 
 fn run(setup: &Setup, requests: u64) {

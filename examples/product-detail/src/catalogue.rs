@@ -66,7 +66,7 @@ impl Guarded {
     }
 }
 
-/// What the guard says of a write of a product that must exist; `None` if it doesn't.
+/// The result of a write of a product that must exist; `None` if it doesn't.
 fn unless_absent<T>(
     written: Result<T, WriteError<WriteFailed>>,
 ) -> Result<Option<T>, CatalogueError> {
@@ -76,7 +76,7 @@ fn unless_absent<T>(
         Err(WriteError::Begin(_)) => Err(CatalogueError::NotWritten),
         Err(WriteError::Run(failed)) => Err(failed.into()),
         Err(WriteError::TimedOut { .. }) => Err(CatalogueError::Unclear),
-        // A panic, and whatever a later version adds.
+        // A panic, or an error that a later version adds.
         Err(_) => Err(CatalogueError::Internal),
     }
 }

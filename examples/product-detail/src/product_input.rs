@@ -1,4 +1,4 @@
-//! What a client says of a product: the body of POST and PUT, checked.
+//! The body of POST and PUT: a product without what the database adds, checked.
 
 use axum::Json;
 use axum::extract::{FromRequest, Request};

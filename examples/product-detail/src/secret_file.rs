@@ -1,4 +1,4 @@
-//! The file that keeps a generated secret between starts.
+//! The file that keeps the generated secret from one start to the next.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};

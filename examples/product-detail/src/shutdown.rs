@@ -1,4 +1,4 @@
-//! Serves until it is asked to stop, then ends what is under way.
+//! The graceful shutdown of the server.
 
 use std::io;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::clock::{Clock, Moment};
-use crate::error::StoreError;
+use crate::error::{StoreError, StoreErrorKind};
 
 /// The server's state as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,8 @@ impl OutageLog {
         let begins = {
             let mut state = self.state.lock();
             let begins = match *state {
-                State::Untried => true,
+                // A server that will never do is refused when the guard is built.
+                State::Untried => error.kind() != StoreErrorKind::Unsupported,
                 State::Up => is_open,
                 State::DownSince(_) => false,
             };

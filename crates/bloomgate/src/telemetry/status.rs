@@ -30,7 +30,7 @@ pub struct Status {
     pub guarded_routes: u64,
     /// How the warm-up is doing; `None` once it has succeeded.
     pub warm_up_error: Option<String>,
-    /// OpenReason the shared cache can't be used now, if it can't.
+    /// Why the shared cache can't be used now, if it can't.
     pub shared_cache_error: Option<String>,
 }
 
@@ -137,7 +137,7 @@ pub struct SharedCacheCounts {
     pub misses: u64,
     /// Operations that failed, those that the breaker answered included.
     pub errors: u64,
-    /// FakeTable that could not be decoded (counted as misses too).
+    /// Rows that could not be decoded (counted as misses too).
     pub undecodable: u64,
 }
 

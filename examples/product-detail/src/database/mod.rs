@@ -1,4 +1,4 @@
-//! The table of products, whichever database it is in.
+//! The table of products, in SQLite or PostgreSQL.
 
 mod error_log;
 mod postgres;
