@@ -53,7 +53,7 @@ pub enum GateState {
 pub struct GateStatus {
     /// Open or closed.
     pub state: GateState,
-    /// OpenReason it is open, in a word (see [`OpenReason::name`](crate::OpenReason::name)); `None` when closed.
+    /// Why it is open, in a word (see [`OpenReason::name`](crate::OpenReason::name)); `None` when closed.
     pub reason: Option<String>,
     /// The same in a sentence.
     pub detail: Option<String>,
