@@ -27,7 +27,7 @@ pub(super) enum At {
     Joining,
     Backplane,
     Counting,
-    Settling,
+    Quiescing,
     /// The scan has taken its snapshot of the table.
     AfterSnapshot,
     /// The scan is about to hand over its next chunk.
@@ -37,7 +37,7 @@ pub(super) enum At {
 }
 
 #[derive(Debug)]
-struct Stop {
+struct Failpoint {
     /// How many more it holds up.
     to_hold: Mutex<usize>,
     arrived: watch::Sender<usize>,
@@ -46,7 +46,7 @@ struct Stop {
 
 /// All permits of one test.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Failpoints(Arc<Mutex<HashMap<At, Arc<Stop>>>>);
+pub(super) struct Failpoints(Arc<Mutex<HashMap<At, Arc<Failpoint>>>>);
 
 impl Failpoints {
     /// Holds up everyone who comes by from now on.
@@ -60,41 +60,41 @@ impl Failpoints {
     }
 
     fn hold_next(&self, at: At, to_hold: usize) -> Held {
-        let stop = Arc::new(Stop {
+        let failpoint = Arc::new(Failpoint {
             to_hold: Mutex::new(to_hold),
             arrived: watch::Sender::new(0),
             go: Semaphore::new(0),
         });
-        self.0.lock().insert(at, Arc::clone(&stop));
-        Held { failpoints: self.clone(), at, stop }
+        self.0.lock().insert(at, Arc::clone(&failpoint));
+        Held { failpoints: self.clone(), at, failpoint }
     }
 
     /// Called by the doubles.
     pub(super) async fn pass(&self, at: At) {
-        let Some(stop) = self.0.lock().get(&at).cloned() else {
+        let Some(failpoint) = self.0.lock().get(&at).cloned() else {
             return;
         };
         {
-            let mut to_hold = stop.to_hold.lock();
+            let mut to_hold = failpoint.to_hold.lock();
             if *to_hold == 0 {
                 return;
             }
             *to_hold -= 1;
         }
-        stop.arrived.send_modify(|arrived| *arrived += 1);
-        // A stop that is taken away closes its semaphore, and everyone goes.
-        if let Ok(permit) = stop.go.acquire().await {
+        failpoint.arrived.send_modify(|arrived| *arrived += 1);
+        // A failpoint that is taken away closes its semaphore, and everyone goes.
+        if let Ok(permit) = failpoint.go.acquire().await {
             permit.forget();
         }
     }
 }
 
-/// A stop that is in force. Dropped, it lets everyone go.
+/// A failpoint that is in force. Dropped, it lets everyone go.
 #[derive(Debug)]
 pub(super) struct Held {
     failpoints: Failpoints,
     at: At,
-    stop: Arc<Stop>,
+    failpoint: Arc<Failpoint>,
 }
 
 impl Held {
@@ -105,18 +105,18 @@ impl Held {
 
     /// Waits until so many have been held up here, in all.
     pub(super) async fn arrivals(&self, many: usize) {
-        let mut arrived = self.stop.arrived.subscribe();
+        let mut arrived = self.failpoint.arrived.subscribe();
         let _ = within(arrived.wait_for(|arrived| *arrived >= many)).await;
     }
 
     /// How many have been held up here so far.
     pub(super) fn count(&self) -> usize {
-        *self.stop.arrived.borrow()
+        *self.failpoint.arrived.borrow()
     }
 
     /// Lets one go.
     pub(super) fn let_one_go(&self) {
-        self.stop.go.add_permits(1);
+        self.failpoint.go.add_permits(1);
     }
 
     /// Lets everyone go and holds nobody up any more.
@@ -126,9 +126,10 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let mut failpoints = self.failpoints.0.lock();
-        if failpoints.get(&self.at).is_some_and(|stop| Arc::ptr_eq(stop, &self.stop)) {
+        if failpoints.get(&self.at).is_some_and(|failpoint| Arc::ptr_eq(failpoint, &self.failpoint))
+        {
             failpoints.remove(&self.at);
         }
-        self.stop.go.close();
+        self.failpoint.go.close();
     }
 }

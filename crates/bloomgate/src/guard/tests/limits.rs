@@ -108,7 +108,7 @@ async fn open_writes_are_capped() {
         matches!(refused, Err(WriteError::Begin(AdmitError::TooManyOpen { open })) if open == MAX_WRITES),
         "{refused:?}"
     );
-    assert_eq!(harness.rows.version(-1), 0, "run was started");
+    assert_eq!(harness.table.version(-1), 0, "run was started");
     announcing.let_all_go();
     for mut writer in writers {
         writer.running().await;

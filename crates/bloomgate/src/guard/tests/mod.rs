@@ -3,7 +3,7 @@
 mod allow_stale;
 mod begin;
 mod builder;
-mod departures;
+mod departing_callers;
 mod failpoints;
 mod fake_backplane;
 mod fake_table;

@@ -12,9 +12,9 @@ use crate::guard::open_write::Kind;
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The database said no.
-    Quiesced,
+    OutcomeKnown,
     /// The database said nothing.
-    Unsettled,
+    OutcomeUnknown,
     Admit(AdmitError),
 }
 
@@ -26,7 +26,7 @@ impl From<AdmitError> for Failure {
 
 impl WriteFailure for Failure {
     fn outcome_is_known(&self) -> bool {
-        !matches!(self, Failure::Unsettled)
+        !matches!(self, Failure::OutcomeUnknown)
     }
 }
 
@@ -56,14 +56,14 @@ impl Writer {
     pub(super) fn call_as(harness: &Harness, id: i64, kind: Kind) -> Self {
         let (orders, mut listening) = mpsc::unbounded_channel();
         let (tell, news) = mpsc::unbounded_channel();
-        let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
+        let (guard, table) = (harness.guard.clone(), harness.table.clone());
         let run = async move {
             // A test that has gone away wants no news.
             let _ = tell.send(());
             while let Some(order) = listening.recv().await {
                 match order {
-                    Order::Commit => _ = rows.commit(id),
-                    Order::Delete => _ = rows.delete(id),
+                    Order::Commit => _ = table.commit(id),
+                    Order::Delete => _ = table.delete(id),
                     Order::Return(result) => return result,
                     Order::Panic => panic!("the test says so"),
                 }
@@ -136,16 +136,16 @@ impl Writer {
 
     /// Makes `run` return an error after which nobody knows what became of the write.
     pub(super) async fn lose(self) {
-        self.finish(Err(Failure::Unsettled));
+        self.finish(Err(Failure::OutcomeUnknown));
         let lost = self.result().await;
-        assert!(matches!(lost, Err(WriteError::Run(Failure::Unsettled))), "{lost:?}");
+        assert!(matches!(lost, Err(WriteError::Run(Failure::OutcomeUnknown))), "{lost:?}");
     }
 
     /// Makes `run` return an error that says that the write is over.
     pub(super) async fn fail(self) {
-        self.finish(Err(Failure::Quiesced));
+        self.finish(Err(Failure::OutcomeKnown));
         let failed = self.result().await;
-        assert!(matches!(failed, Err(WriteError::Run(Failure::Quiesced))), "{failed:?}");
+        assert!(matches!(failed, Err(WriteError::Run(Failure::OutcomeKnown))), "{failed:?}");
     }
 
     pub(super) async fn panic(self) {
