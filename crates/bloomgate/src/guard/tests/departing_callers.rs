@@ -1,4 +1,4 @@
-//! Whoever goes away takes nothing along (cases C30, C32 and C55, rule A7).
+//! Callers that are dropped: their loads and writes go on (cases 30, 32 and 55, rule A7).
 
 use std::future::Future;
 use std::pin::pin;
@@ -17,8 +17,8 @@ use crate::guard::Admit;
 /// More polls than any future here needs.
 const MANY: usize = 24;
 
-/// Polls `future` so many times, with everything else running in between, then drops it. True if
-/// it was over before.
+/// Polls `future` this many times, with other tasks running in between, then drops it. True if
+/// it was ready before.
 async fn poll_and_drop(polls: usize, future: impl Future) -> bool {
     let mut future = pin!(future);
     for _ in 0..polls {
@@ -54,11 +54,11 @@ async fn case_30_a_caller_that_goes_away_at_any_point_leaves_the_others_their_an
             assert_eq!(harness.status().in_flight.loads, 0);
             assert_eq!(harness.seen(7).await, (Some(1), Tier::Local));
         }
-        assert!(cut_short >= 2, "nobody was cut short");
+        assert!(cut_short >= 2, "no caller was cut short");
     }
 }
 
-/// All steps of a load at which everybody may be gone.
+/// All steps of a load at which its callers may all be gone.
 const STEPS: [At; 5] =
     [At::BeforeRead, At::AfterRead, At::BeforeLoad, At::AfterLoad, At::BeforeFill];
 
@@ -85,7 +85,7 @@ async fn case_30_when_all_callers_go_away_nothing_is_left_behind() {
 }
 
 #[tokio::test]
-async fn case_32_those_who_joined_a_load_that_panics_get_an_error_and_the_next_one_an_answer() {
+async fn case_32_followers_of_a_load_that_panics_get_an_error_and_the_next_request_an_answer() {
     for shared in [false, true] {
         let harness = Harness::with([7, 8]).open_gate().shared_if(shared).build().await;
         let loading = harness.failpoints.hold(At::BeforeLoad);
@@ -122,7 +122,7 @@ async fn case_55_a_caller_of_write_that_goes_away_at_any_point_leaves_a_write_th
         };
         let over = poll_and_drop(polls, harness.guard.write(7, run)).await;
         quiet().await;
-        // Never polled, it never was.
+        // A future that is never polled writes nothing.
         assert_eq!(harness.table.version(7), usize::from(polls > 0), "over: {over}");
         committed += harness.table.version(7);
         assert_eq!(harness.open_writes(), 0, "{polls} polls");
@@ -331,7 +331,7 @@ async fn a_create_that_is_cut_off_leaves_its_keys_open_until_w() {
     assert_eq!(harness.seen(7).await.0, Some(1));
 }
 
-// C32, a write that panics: the next one goes through at once.
+// Case 32, a write that panics: the next one goes through at once.
 #[tokio::test]
 async fn case_32_after_a_write_that_panicked_others_of_the_key_go_on() {
     let harness = Harness::with([7]).shared().build().await;

@@ -1,4 +1,4 @@
-//! Places at which a test can hold up whoever comes by: how interleavings are forced.
+//! Named points at which a test holds calls up, to force an interleaving.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use tokio::sync::{Semaphore, watch};
 
 use super::within;
 
-/// A place on the way of a request, a write or a scan. "Before" means that nothing has happened
-/// yet, "after" that it has and the answer is on its way back.
+/// A point in a request, a write or a scan. "Before" means that the operation has not happened
+/// yet, "after" that it has and that its result has not been returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum At {
     BeforeLoad,
@@ -38,23 +38,23 @@ pub(super) enum At {
 
 #[derive(Debug)]
 struct Failpoint {
-    /// How many more it holds up.
+    /// Number of calls that it is still to hold up.
     to_hold: Mutex<usize>,
     arrived: watch::Sender<usize>,
     go: Semaphore,
 }
 
-/// All permits of one test.
+/// All failpoints of one test.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failpoints(Arc<Mutex<HashMap<At, Arc<Failpoint>>>>);
 
 impl Failpoints {
-    /// Holds up everyone who comes by from now on.
+    /// Holds up every call from now on.
     pub(super) fn hold(&self, at: At) -> Held {
         self.hold_next(at, usize::MAX)
     }
 
-    /// Holds up the next one only.
+    /// Holds up the next call only.
     pub(super) fn hold_one(&self, at: At) -> Held {
         self.hold_next(at, 1)
     }
@@ -82,14 +82,14 @@ impl Failpoints {
             *to_hold -= 1;
         }
         failpoint.arrived.send_modify(|arrived| *arrived += 1);
-        // A failpoint that is taken away closes its semaphore, and everyone goes.
+        // A failpoint that is taken away closes its semaphore, which releases all calls.
         if let Ok(permit) = failpoint.go.acquire().await {
             permit.forget();
         }
     }
 }
 
-/// A failpoint that is in force. Dropped, it lets everyone go.
+/// A failpoint in force. Dropping it releases all calls.
 #[derive(Debug)]
 pub(super) struct Held {
     failpoints: Failpoints,
@@ -98,28 +98,28 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Waits until somebody has been held up here.
+    /// Waits until one call has been held up here.
     pub(super) async fn arrived(&self) {
         self.arrivals(1).await;
     }
 
-    /// Waits until so many have been held up here, in all.
+    /// Waits until this many calls have been held up here, in all.
     pub(super) async fn arrivals(&self, many: usize) {
         let mut arrived = self.failpoint.arrived.subscribe();
         let _ = within(arrived.wait_for(|arrived| *arrived >= many)).await;
     }
 
-    /// How many have been held up here so far.
+    /// Number of calls that have been held up here so far.
     pub(super) fn count(&self) -> usize {
         *self.failpoint.arrived.borrow()
     }
 
-    /// Lets one go.
+    /// Releases one call.
     pub(super) fn let_one_go(&self) {
         self.failpoint.go.add_permits(1);
     }
 
-    /// Lets everyone go and holds nobody up any more.
+    /// Releases all calls and holds up no more.
     pub(super) fn let_all_go(self) {}
 }
 

@@ -1,4 +1,4 @@
-//! A guard with everything around it under the test's control.
+//! A guard over doubles that the test controls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ fn describe(
     }
 }
 
-/// See the module.
+/// A guard, and the doubles that it runs on.
 pub(super) struct Harness {
     pub(super) guard: Guard<i64, Row>,
     pub(super) table: FakeTable,
@@ -247,7 +247,7 @@ impl Harness {
         reader.await.unwrap()
     }
 
-    /// The version of the row and who had it; `None` without a row.
+    /// The version of the row and the tier that answered; `None` without a row.
     pub(super) async fn seen(&self, id: i64) -> (Option<usize>, Tier) {
         seen(self.get(id).await.unwrap())
     }
@@ -289,7 +289,7 @@ impl Harness {
         self.store().memory().get_or_lease(&slot, lease, 10 * SECOND).await.unwrap()
     }
 
-    /// Moves the clock, letting everything run before and after.
+    /// Moves the clock; before and after, every task runs until it waits.
     pub(super) async fn pass(&self, by: Duration) {
         quiet().await;
         self.time.advance(by);
@@ -311,7 +311,7 @@ impl Harness {
     }
 }
 
-/// The version of the row and who had it; `None` without a row.
+/// The version of the row and the tier that answered; `None` without a row.
 pub(super) fn seen(answer: Answer<Row>) -> (Option<usize>, Tier) {
     match answer {
         Answer::Found { value, tier, .. } => (Some(value.version), tier),

@@ -2,8 +2,8 @@
 //!
 //! Not sampled but enumerated: every order of the steps of two writes, with the slot's eviction at
 //! every place, and a slow reader that begins at one place, reads there, and goes on at another.
-//! Between any two steps somebody asks quickly. What must hold is the *floor*: who asks after an
-//! End has returned sees nothing older than what that write committed.
+//! Between any two steps another request is made. What must hold is the *floor*: a request made
+//! after an End has returned sees nothing older than what that write committed.
 
 use tokio::task::JoinHandle;
 
@@ -39,7 +39,7 @@ enum Step {
     Lost,
 }
 
-/// The lives that a write can have. After `Lost`, a commit may still come: it was on its way.
+/// The courses that a write can take. After `Lost`, a commit may still come: it was on its way.
 const LIVES: [&[Step]; 5] = [
     &[Step::Begin, Step::Commit, Step::End],
     &[Step::Begin, Step::Refused],
@@ -81,7 +81,7 @@ fn orders(first: &[Step], second: &[Step]) -> Vec<Vec<(usize, Step)>> {
     all
 }
 
-/// Who reads slowly.
+/// The slow reader.
 #[derive(Clone, Copy, Debug)]
 enum Slow {
     /// A request here, held up between its query and its return.
@@ -117,7 +117,7 @@ struct Run<'a> {
     floor: usize,
     /// The version that each writer committed.
     committed: [usize; 2],
-    /// Requests with the floor when they were put.
+    /// Requests, each with the floor at its start.
     asked: Vec<(usize, Reading)>,
     slow_here: Option<Held>,
     slow_elsewhere: Option<(LeaseId, Entry)>,
@@ -170,7 +170,7 @@ impl Run<'_> {
         self.asked.push((self.floor, self.harness.spawn_get(self.id)));
     }
 
-    /// Lets everyone get on as far as they can.
+    /// Lets the other tasks run until they wait.
     async fn let_others_run(&self) {
         for _ in 0..8 {
             tokio::task::yield_now().await;
@@ -252,7 +252,7 @@ async fn run(harness: &Harness, id: i64, case: &Case) {
         if let Some((writer, step)) = case.order.get(place) {
             run.step(*writer, *step).await;
         }
-        // Whoever waits a little for somebody else's lease looks again.
+        // A flight that waits for another's lease looks again.
         harness.time.advance(80 * MS);
     }
     // W ends what was lost: after it, everything that was committed is the floor.
@@ -270,7 +270,7 @@ async fn run(harness: &Harness, id: i64, case: &Case) {
     }
 }
 
-/// Every case of these pairs of lives.
+/// Every case of these pairs of courses.
 fn cases(pairs: &[(&[Step], &[Step])], evictions: bool, slow: Slow) -> Vec<Case> {
     let mut cases = Vec::new();
     for order in pairs.iter().flat_map(|(first, second)| orders(first, second)) {
@@ -299,7 +299,7 @@ fn cases(pairs: &[(&[Step], &[Step])], evictions: bool, slow: Slow) -> Vec<Case>
     cases
 }
 
-/// Every life with every other.
+/// Every course with every other.
 fn all_lives() -> Vec<(&'static [Step], &'static [Step])> {
     LIVES.iter().flat_map(|first| LIVES.iter().map(move |second| (*first, *second))).collect()
 }

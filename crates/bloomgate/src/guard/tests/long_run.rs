@@ -1,5 +1,5 @@
-//! Everything at once, at random, for long: readers, writers that fail in every way, rebuilds,
-//! evictions, outages, callers that go away.
+//! Random mixes of readers, writers that fail in every way, rebuilds, evictions, outages and
+//! callers that go away.
 //!
 //! What must hold throughout: no id is refused whose write has returned (P1), no answer is older
 //! than the floor of when it was asked for (P5), no error is remembered as absence (P4); and when
@@ -20,7 +20,7 @@ use super::writer::Failure;
 use crate::answer::{Answer, Tier};
 use crate::error::WriteError;
 
-/// Ids that are written and read; few, so that everybody meets.
+/// Ids that are written and read; few, so that operations collide.
 const IDS: i64 = 6;
 /// Guards that are each run for a while, one after the other.
 const RUNS: u64 = 120;
@@ -56,7 +56,7 @@ enum Fate {
     Commits,
     Deletes,
     RollsBack,
-    /// Commits, but nobody is told; or nobody is told, and it commits later; or it never does.
+    /// The answer is lost: it has committed, commits later, or never does.
     LosesItsAnswer {
         commits: Option<bool>,
     },
@@ -221,7 +221,7 @@ fn fate(random: &mut StdRng) -> Fate {
     }
 }
 
-/// One guard's life.
+/// One run of one guard.
 async fn live(seed: u64) -> [usize; 2] {
     let random = &mut StdRng::seed_from_u64(seed);
     let shared = random.random_bool(0.75);
@@ -292,7 +292,7 @@ async fn live(seed: u64) -> [usize; 2] {
         }
         yields(random.random_range(0..8)).await;
     }
-    // All is well again, and everybody comes to an end: budgets, backoffs, windows.
+    // No more faults, and all tasks come to an end: budgets, backoffs, windows.
     if shared {
         harness.store().faults(Faults::default());
     }
@@ -306,13 +306,13 @@ async fn live(seed: u64) -> [usize; 2] {
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
     }
-    // After W, what was committed by whomever is the floor.
+    // After W, what any write committed is the floor.
     harness.pass(WINDOW).await;
     for id in harness.table.ids() {
         assert!(!harness.refuses(id), "seed {seed}: {id} is refused in the end");
     }
     for id in 0..IDS {
-        // A mishap that nobody met is met now.
+        // A mishap that no load has met yet is met now.
         let answer = loop {
             match harness.get_with_time(id).await {
                 Ok(answer) => break answer.value().map(|row| *row),
@@ -328,8 +328,8 @@ async fn live(seed: u64) -> [usize; 2] {
 }
 
 #[test]
-fn case_29_random_lives_keep_every_promise() {
-    // One life alone, to look at it again.
+fn case_29_random_runs_keep_every_promise() {
+    // One seed alone, to reproduce a failure.
     let seed = std::env::var("BLOOMGATE_SEED").ok().and_then(|seed| seed.parse().ok());
     let seeds = seed.map_or(0..RUNS, |seed| seed..seed + 1);
     let mut all = [0, 0];
@@ -342,7 +342,7 @@ fn case_29_random_lives_keep_every_promise() {
         match lived {
             Ok(counts) => all = [all[0] + counts[0], all[1] + counts[1]],
             Err(panic) => {
-                eprintln!("BLOOMGATE_SEED={seed} shows it again");
+                eprintln!("reproduce with BLOOMGATE_SEED={seed}");
                 std::panic::resume_unwind(panic);
             }
         }

@@ -1,5 +1,5 @@
 //! Sentinels: exact hit counts, never from an error, never in the way of a row that is created
-//! (cases C24, C26 and C27, promise P4).
+//! (cases 24, 26 and 27, promise P4).
 
 use super::failpoints::At;
 use super::harness::{Harness, MS, Mishap, NULL_TTL, SECOND, seen};
@@ -55,7 +55,7 @@ async fn case_26_a_sentinel_that_is_copied_does_not_live_longer() {
     assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (None, Tier::Loader));
 }
 
-// Whatever the clock of who wrote it says.
+// The writer's clock has no say in it.
 #[tokio::test]
 async fn a_sentinel_from_a_peer_whose_clock_is_ahead_is_clipped() {
     let harness = Harness::with([]).open_gate().shared().build().await;

@@ -316,7 +316,7 @@ async fn life(
     let mut open: [Option<SteppedWrite>; 2] = [None, None];
     let mut next = [0, 0];
     let mut reader: Option<(JoinHandle<Option<i64>>, Held)> = None;
-    // A reader of the same generation would rightly wait for the slow one.
+    // A reader of the same generation would join the slow one.
     let mut moved = true;
     for (at, &writer) in order.iter().enumerate() {
         if at == evicted {

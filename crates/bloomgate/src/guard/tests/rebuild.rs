@@ -1,4 +1,4 @@
-//! Writes during a rebuild: none of them is refused afterwards (case C36, rules A1 and A2).
+//! Writes during a rebuild: none of them is refused afterwards (case 36, rules A1 and A2).
 
 use super::failpoints::At;
 use super::harness::{Harness, SECOND};
@@ -96,7 +96,7 @@ async fn case_36_writes_through_every_api_below_and_above_the_cursor_survive_the
         update.running().await;
         update.commit().await;
         update.end().await;
-        // One that goes away and comes back.
+        // One that is deleted and inserted again.
         let mut delete = Writer::call_as(&harness, 7_000, Kind::Existing);
         delete.running().await;
         delete.delete().await;

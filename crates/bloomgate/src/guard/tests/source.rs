@@ -1,4 +1,4 @@
-//! A source over the fake table, in chunks, with scripted failures.
+//! A source over the fake table that delivers chunks and scripted failures.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

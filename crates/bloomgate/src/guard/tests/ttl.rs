@@ -1,4 +1,4 @@
-//! Times to live are spread, and never longer than configured (case C34).
+//! Times to live: spread by the jitter, never longer than configured (case 34).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The first warm-up and its accidents (cases C01 and C35, rule A8).
+//! The first warm-up and its failures (cases 01 and 35, rule A8).
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ async fn case_35_a_scan_that_fails_at_60_percent_is_resumed_and_never_activated_
     is_cut_short(&[Cut::Error(65), Cut::Error(12), Cut::Error(3)], MS).await;
 }
 
-// Everything was handed over but the word that it was everything.
+// Every key was handed over, but not the explicit end.
 #[tokio::test]
 async fn case_35_a_scan_without_an_explicit_end_is_not_activated() {
     is_cut_short(&[Cut::Error(1_000)], MS).await;
@@ -107,7 +107,7 @@ async fn case_36_a_write_between_a_failed_scan_and_its_resumption_is_kept() {
     let harness = Harness::with((1..=100).map(|id| id * 10)).unready();
     let (harness, ()) = harness.build_with(|_, source| source.cut(Cut::Error(60))).await;
     quiet().await;
-    // Below the checkpoint, where the resumed scan won't come by.
+    // Below the checkpoint, which the resumed scan doesn't read again.
     harness.write(5).await.unwrap();
     harness.pass(SECOND).await;
     until("the gate is closed", || harness.guard.is_ready()).await;
@@ -134,7 +134,7 @@ async fn case_35_a_rebuild_that_is_cut_short_leaves_the_old_generation_in_servic
     assert!((1..=100).all(|id| !harness.refuses(id)));
 }
 
-// C35 (c), dropped in the middle, and what was dropped doesn't come back.
+// Case 35 (c), dropped in the middle, and what was dropped doesn't come back.
 #[tokio::test]
 async fn case_35_a_scan_that_is_dropped_is_not_activated() {
     let harness = Harness::with(1..=100).unready();
@@ -161,7 +161,7 @@ async fn a_database_of_unknown_state_is_scanned_no_earlier_than_the_write_window
     harness.pass(WINDOW - MS).await;
     assert!(harness.source.scans().is_empty(), "scanned before W was over");
     is_open(&harness);
-    // The predecessor's last word.
+    // The predecessor's last commit.
     harness.table.commit(500);
     harness.pass(MS).await;
     until("the gate is closed", || harness.guard.is_ready()).await;

@@ -1,4 +1,4 @@
-//! A write that does what the test tells it, when the test tells it.
+//! A write whose steps the test takes one by one.
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -11,9 +11,9 @@ use crate::guard::open_write::Kind;
 /// What a `run` can fail with.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The database said no.
+    /// The database has refused.
     OutcomeKnown,
-    /// The database said nothing.
+    /// The database has not answered.
     OutcomeUnknown,
     Admit(AdmitError),
 }
@@ -55,11 +55,11 @@ impl Writer {
     /// Calls `write` or `update`; returns at once.
     pub(super) fn call_as(harness: &Harness, id: i64, kind: Kind) -> Self {
         let (orders, mut listening) = mpsc::unbounded_channel();
-        let (tell, news) = mpsc::unbounded_channel();
+        let (done, news) = mpsc::unbounded_channel();
         let (guard, table) = (harness.guard.clone(), harness.table.clone());
         let run = async move {
-            // A test that has gone away wants no news.
-            let _ = tell.send(());
+            // The test may have dropped its end.
+            let _ = done.send(());
             while let Some(order) = listening.recv().await {
                 match order {
                     Order::Commit => _ = table.commit(id),
@@ -67,7 +67,7 @@ impl Writer {
                     Order::Return(result) => return result,
                     Order::Panic => panic!("the test says so"),
                 }
-                let _ = tell.send(());
+                let _ = done.send(());
             }
             std::future::pending().await
         };
@@ -134,7 +134,7 @@ impl Writer {
         self.result().await.unwrap();
     }
 
-    /// Makes `run` return an error after which nobody knows what became of the write.
+    /// Makes `run` return an error that leaves the write's outcome unknown.
     pub(super) async fn lose(self) {
         self.finish(Err(Failure::OutcomeUnknown));
         let lost = self.result().await;
@@ -154,7 +154,7 @@ impl Writer {
         assert!(matches!(lost, Err(WriteError::Panicked)), "{lost:?}");
     }
 
-    /// The caller goes away.
+    /// Drops the caller's future.
     pub(super) fn leave(&self) {
         self.ended.abort();
     }
