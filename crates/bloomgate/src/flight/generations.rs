@@ -1,4 +1,4 @@
-//! The local generation of each key: moved by writes, compared by whoever wants to publish.
+//! The local generation of each key: moved by writes, compared before a publication.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -9,14 +9,14 @@ use crate::key::KeyBytes;
 /// Number of stripes. Two keys that share one only make each other's loads go unpublished.
 const STRIPES: usize = 4096;
 
-/// Generations in a fixed number of stripes, so that no stranger's keys can make the map grow.
+/// Generations in a fixed number of stripes, so that clients' keys can't make it grow.
 ///
 /// A stripe is a lock, not an atomic: "still the current generation? then publish" must be one
-/// step, or a write could begin and end between the question and the deed.
+/// step, or a write could begin and end between the check and the publication.
 #[derive(Debug)]
 pub(crate) struct KeyGenerations {
     stripes: Box<[Mutex<u64>]>,
-    /// Keyed at random: nobody outside can aim two keys at one stripe.
+    /// Keyed at random, so that a client can't aim two keys at one stripe.
     hasher: RandomState,
 }
 

@@ -1,7 +1,7 @@
-//! One load a key at a time, whoever goes away.
+//! Singleflight: one load a key at a time, which no departing caller ends.
 //!
 //! A flight runs in a task of its own, so that no caller's departure can kill it; callers wait for
-//! its outcome. Who may join which flight is rule A4 of the protocol.
+//! its outcome. Which request may join which flight is rule A4 of the protocol.
 
 mod generations;
 #[cfg(test)]
@@ -26,7 +26,7 @@ pub(crate) struct KeyVersion {
     pub(crate) generation: u64,
     /// True while a write of the key is open in this process.
     pub(crate) open: bool,
-    /// False while other instances may write what this one isn't told of.
+    /// False while other instances may write what is not delivered here.
     pub(crate) coherent: bool,
 }
 
@@ -40,7 +40,7 @@ struct Flight<T> {
 
 impl<T> Flight<T> {
     /// Rules A4 and C20. A flight that hasn't asked anything yet will see whatever is committed by
-    /// now, so anyone may join it.
+    /// now, so any request may join it.
     fn may_be_joined(&self, by: KeyVersion) -> bool {
         let calm = by.coherent && !by.open && !self.version.open;
         let current = calm && self.version.generation == by.generation;

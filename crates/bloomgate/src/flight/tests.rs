@@ -1,4 +1,4 @@
-//! Who may join which flight, and that no slot is left behind.
+//! Which request may join which flight; slots that are freed.
 
 use std::sync::Arc;
 

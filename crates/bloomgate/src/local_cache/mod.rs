@@ -1,7 +1,7 @@
-//! What this process knows: rows and sentinels, in separate budgets.
+//! The local cache: rows and sentinels, in separate budgets.
 //!
 //! moka only stores. Whether an entry is still good is decided by the injected clock and the
-//! entry's own end; moka's time to live merely bounds how long a dead entry takes room.
+//! entry's own end; moka's time to live only bounds how long an ended entry takes memory.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use moka::sync::Cache;
 use crate::clock::{Clock, Moment};
 use crate::key::KeyBytes;
 
-/// Room for rows, for sentinels, and how long a row may be served past its end when the database
+/// Capacities for rows and for sentinels, and how long a row may be served past its end when the database
 /// can't be asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalLimits {
@@ -36,7 +36,7 @@ impl<K: Clone, T: Clone> Clone for Held<K, T> {
     }
 }
 
-/// Tells moka how long to keep an entry: as long as the entry says.
+/// moka's lifetime of an entry: its own `keep`.
 struct EntryLifetime;
 
 impl<K, T> Expiry<KeyBytes, Held<K, T>> for EntryLifetime {

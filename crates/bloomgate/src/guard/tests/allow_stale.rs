@@ -33,7 +33,7 @@ async fn the_old_entry_is_not_read_to_the_last_millisecond_of_its_life() {
     quiet().await;
     write_without_intent(&harness).await;
     harness.pass(VALUE_TTL - MS).await;
-    assert!(matches!(harness.stands(7).await, Slot::Value { .. }), "the old row still stands");
+    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }), "the old row still stands");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
 }
 
@@ -42,9 +42,9 @@ async fn the_old_entry_is_not_read_to_the_last_millisecond_of_its_life() {
 #[tokio::test]
 async fn an_old_entry_that_is_filled_after_the_write_is_not_read_either() {
     let harness = allow_stale().await;
-    let old = serde_json::to_vec(&harness.rows.get(7).unwrap()).unwrap();
+    let old = serde_json::to_vec(&harness.table.get(7).unwrap()).unwrap();
     let lease = LeaseId::fresh();
-    assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
+    assert_eq!(harness.take_lease(7, lease).await, Slot::LeaseGranted);
     write_without_intent(&harness).await;
     harness.pass(2 * SECOND).await;
     let slot = harness.slot(7);
@@ -54,6 +54,6 @@ async fn an_old_entry_that_is_filled_after_the_write_is_not_read_either() {
         harness.store().memory().fill(&slot, lease, Entry::Value(old.into()), until, VALUE_TTL);
     let _ = fill.await.unwrap();
     harness.pass(VALUE_TTL - MS).await;
-    assert!(matches!(harness.stands(7).await, Slot::Value { .. }), "the old row still stands");
+    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }), "the old row still stands");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
 }

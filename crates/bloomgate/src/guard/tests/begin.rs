@@ -57,7 +57,7 @@ async fn run_starts_only_once_the_mark_stands() {
     with_intent.arrived().await;
     quiet().await;
     assert!(!writer.is_running(), "run started before Begin was over");
-    assert_eq!(harness.stands(7).await, Slot::WriteIntent);
+    assert_eq!(harness.shared_slot(7).await, Slot::WriteIntent);
     with_intent.let_all_go();
     writer.running().await;
     writer.commit().await;
@@ -98,7 +98,7 @@ async fn a_mark_that_was_not_confirmed_is_called_off() {
         other => panic!("{other:?}"),
     }
     quiet().await;
-    assert_eq!(harness.stands(7).await, Slot::Empty);
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
     assert_eq!(harness.open_writes(), 0);
 }
 
@@ -108,9 +108,9 @@ async fn a_write_that_cannot_be_announced_fails_before_it_starts() {
     harness.fake_backplane.refuse(true);
     let refused = harness.write(7).await;
     assert!(matches!(refused, Err(WriteError::Begin(AdmitError::Backplane(_)))), "{refused:?}");
-    assert_eq!(harness.rows.version(7), 1);
+    assert_eq!(harness.table.version(7), 1);
     assert_eq!(
-        harness.stands(7).await,
+        harness.shared_slot(7).await,
         Slot::Empty,
         "the write intent goes out after the announcement"
     );
@@ -146,7 +146,7 @@ async fn under_allow_stale_an_unmarked_key_is_not_read_from_the_shared_cache_for
     writer.commit().await;
     writer.end().await;
     harness.pass(super::harness::WINDOW).await;
-    assert!(matches!(harness.stands(7).await, Slot::Value { .. }), "the old row still stands");
+    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }), "the old row still stands");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     // Also when the local cache has forgotten it again.
     harness.fake_backplane.peer_came();
@@ -160,7 +160,7 @@ async fn under_allow_stale_an_unmarked_key_is_not_read_from_the_shared_cache_for
     assert_eq!(harness.seen(8).await, (Some(1), Tier::Shared));
 
     harness.pass(VALUE_TTL + 60 * SECOND).await;
-    assert_eq!(harness.stands(7).await, Slot::Empty, "the old entry has expired");
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty, "the old entry has expired");
     let _ = within(harness.peer().await.get(&7)).await.unwrap();
     quiet().await;
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Shared), "the key is shared again");
@@ -193,9 +193,9 @@ async fn a_mark_outlives_the_window_and_then_goes() {
     harness.store().faults(Faults { no_clear_intent: true, ..Faults::default() });
     harness.pass(super::harness::WINDOW).await;
     assert_eq!(harness.open_writes(), 0);
-    assert_eq!(harness.stands(7).await, Slot::WriteIntent);
+    assert_eq!(harness.shared_slot(7).await, Slot::WriteIntent);
     harness.pass(SECOND).await;
-    assert_eq!(harness.stands(7).await, Slot::Empty);
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
 }
 
 #[tokio::test]

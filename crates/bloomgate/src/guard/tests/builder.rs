@@ -1,4 +1,4 @@
-//! `build` refuses nonsense, and says which field it is in.
+//! Settings that `build` refuses, each with an error that names its field.
 
 use std::convert::Infallible;
 use std::time::Duration;

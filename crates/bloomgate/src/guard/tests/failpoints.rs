@@ -1,4 +1,4 @@
-//! Places at which a test can hold up whoever comes by: how interleavings are forced.
+//! Named points at which a test holds calls up, to force an interleaving.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use tokio::sync::{Semaphore, watch};
 
 use super::within;
 
-/// A place on the way of a request, a write or a scan. "Before" means that nothing has happened
-/// yet, "after" that it has and the answer is on its way back.
+/// A point in a request, a write or a scan. "Before" means that the operation has not happened
+/// yet, "after" that it has and that its result has not been returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum At {
     BeforeLoad,
@@ -27,7 +27,7 @@ pub(super) enum At {
     Joining,
     Backplane,
     Counting,
-    Settling,
+    Quiescing,
     /// The scan has taken its snapshot of the table.
     AfterSnapshot,
     /// The scan is about to hand over its next chunk.
@@ -37,98 +37,99 @@ pub(super) enum At {
 }
 
 #[derive(Debug)]
-struct Stop {
-    /// How many more it holds up.
+struct Failpoint {
+    /// Number of calls that it is still to hold up.
     to_hold: Mutex<usize>,
     arrived: watch::Sender<usize>,
     go: Semaphore,
 }
 
-/// All permits of one test.
+/// All failpoints of one test.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Failpoints(Arc<Mutex<HashMap<At, Arc<Stop>>>>);
+pub(super) struct Failpoints(Arc<Mutex<HashMap<At, Arc<Failpoint>>>>);
 
 impl Failpoints {
-    /// Holds up everyone who comes by from now on.
+    /// Holds up every call from now on.
     pub(super) fn hold(&self, at: At) -> Held {
         self.hold_next(at, usize::MAX)
     }
 
-    /// Holds up the next one only.
+    /// Holds up the next call only.
     pub(super) fn hold_one(&self, at: At) -> Held {
         self.hold_next(at, 1)
     }
 
     fn hold_next(&self, at: At, to_hold: usize) -> Held {
-        let stop = Arc::new(Stop {
+        let failpoint = Arc::new(Failpoint {
             to_hold: Mutex::new(to_hold),
             arrived: watch::Sender::new(0),
             go: Semaphore::new(0),
         });
-        self.0.lock().insert(at, Arc::clone(&stop));
-        Held { failpoints: self.clone(), at, stop }
+        self.0.lock().insert(at, Arc::clone(&failpoint));
+        Held { failpoints: self.clone(), at, failpoint }
     }
 
     /// Called by the doubles.
     pub(super) async fn pass(&self, at: At) {
-        let Some(stop) = self.0.lock().get(&at).cloned() else {
+        let Some(failpoint) = self.0.lock().get(&at).cloned() else {
             return;
         };
         {
-            let mut to_hold = stop.to_hold.lock();
+            let mut to_hold = failpoint.to_hold.lock();
             if *to_hold == 0 {
                 return;
             }
             *to_hold -= 1;
         }
-        stop.arrived.send_modify(|arrived| *arrived += 1);
-        // A stop that is taken away closes its semaphore, and everyone goes.
-        if let Ok(permit) = stop.go.acquire().await {
+        failpoint.arrived.send_modify(|arrived| *arrived += 1);
+        // A failpoint that is taken away closes its semaphore, which releases all calls.
+        if let Ok(permit) = failpoint.go.acquire().await {
             permit.forget();
         }
     }
 }
 
-/// A stop that is in force. Dropped, it lets everyone go.
+/// A failpoint in force. Dropping it releases all calls.
 #[derive(Debug)]
 pub(super) struct Held {
     failpoints: Failpoints,
     at: At,
-    stop: Arc<Stop>,
+    failpoint: Arc<Failpoint>,
 }
 
 impl Held {
-    /// Waits until somebody has been held up here.
+    /// Waits until one call has been held up here.
     pub(super) async fn arrived(&self) {
         self.arrivals(1).await;
     }
 
-    /// Waits until so many have been held up here, in all.
+    /// Waits until this many calls have been held up here, in all.
     pub(super) async fn arrivals(&self, many: usize) {
-        let mut arrived = self.stop.arrived.subscribe();
+        let mut arrived = self.failpoint.arrived.subscribe();
         let _ = within(arrived.wait_for(|arrived| *arrived >= many)).await;
     }
 
-    /// How many have been held up here so far.
+    /// Number of calls that have been held up here so far.
     pub(super) fn count(&self) -> usize {
-        *self.stop.arrived.borrow()
+        *self.failpoint.arrived.borrow()
     }
 
-    /// Lets one go.
+    /// Releases one call.
     pub(super) fn let_one_go(&self) {
-        self.stop.go.add_permits(1);
+        self.failpoint.go.add_permits(1);
     }
 
-    /// Lets everyone go and holds nobody up any more.
+    /// Releases all calls and holds up no more.
     pub(super) fn let_all_go(self) {}
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         let mut failpoints = self.failpoints.0.lock();
-        if failpoints.get(&self.at).is_some_and(|stop| Arc::ptr_eq(stop, &self.stop)) {
+        if failpoints.get(&self.at).is_some_and(|failpoint| Arc::ptr_eq(failpoint, &self.failpoint))
+        {
             failpoints.remove(&self.at);
         }
-        self.stop.go.close();
+        self.failpoint.go.close();
     }
 }

@@ -45,12 +45,12 @@ impl FakeBackplane {
         self.events().set_link(state);
     }
 
-    /// Another instance turns up, without a backplane.
+    /// Another instance appears that has no backplane.
     pub(super) fn peer_came(&self) {
         self.set_link(LinkState::OutOfSync(OpenReason::NotAlone));
     }
 
-    /// It is gone; nothing of what it did was delivered.
+    /// It has left; none of its writes was delivered.
     pub(super) fn peer_left(&self) {
         self.events().void(OpenReason::NotAlone);
         self.set_link(IN_SYNC);
@@ -61,7 +61,7 @@ impl FakeBackplane {
         *self.refuses.lock() = refuses;
     }
 
-    /// Lets so many Ends fail.
+    /// Makes this many Ends fail.
     pub(super) fn fail_ends(&self, failures: u32) {
         self.ends.lock().0 = failures;
     }

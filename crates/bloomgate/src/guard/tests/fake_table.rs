@@ -28,16 +28,16 @@ pub(super) struct FakeTable(Arc<Mutex<State>>);
 
 impl FakeTable {
     pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> Self {
-        let rows = Self::default();
+        let table = Self::default();
         for id in ids {
-            rows.commit(id);
+            table.commit(id);
         }
-        rows
+        table
     }
 
     /// A transaction whose changes are visible from its commit on.
     pub(super) fn begin(&self) -> Transaction {
-        Transaction { rows: self.clone(), changes: Vec::new() }
+        Transaction { table: self.clone(), changes: Vec::new() }
     }
 
     /// Inserts or overwrites a row in a transaction of its own; returns its version.
@@ -98,7 +98,7 @@ impl FakeTable {
 /// Changes that are not visible yet. Dropped, it is rolled back.
 #[derive(Debug)]
 pub(super) struct Transaction {
-    rows: FakeTable,
+    table: FakeTable,
     changes: Vec<(i64, bool)>,
 }
 
@@ -106,7 +106,7 @@ impl Transaction {
     /// Inserts a row under an id that the database assigns.
     pub(super) fn insert(&mut self) -> i64 {
         let id = {
-            let mut state = self.rows.0.lock();
+            let mut state = self.table.0.lock();
             // Far from the ids that tests choose, and never given twice, rolled back or not.
             state.last_assigned = state.last_assigned.max(1_000_000) + 1;
             state.last_assigned
@@ -121,7 +121,7 @@ impl Transaction {
 
     pub(super) fn commit(self) {
         for (id, exists) in self.changes {
-            self.rows.change(id, exists);
+            self.table.change(id, exists);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A guard with everything around it under the test's control.
+//! A guard over doubles that the test controls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) enum Mishap {
 /// Reads the rows, with failpoints and mishaps.
 #[derive(Clone, Debug)]
 pub(super) struct TestLoader {
-    rows: FakeTable,
+    table: FakeTable,
     failpoints: Failpoints,
     mishaps: Arc<Mutex<HashMap<i64, Mishap>>>,
 }
@@ -60,7 +60,7 @@ impl Loader<i64, Row> for TestLoader {
             Some(Mishap::Hang) => std::future::pending().await,
             None => {}
         }
-        let row = self.rows.get(*id);
+        let row = self.table.get(*id);
         self.failpoints.pass(At::AfterLoad).await;
         Ok(row)
     }
@@ -70,7 +70,7 @@ type Tune = Box<dyn FnOnce(GuardBuilder<i64, Row>) -> GuardBuilder<i64, Row>>;
 
 /// The settings of a harness.
 pub(super) struct HarnessBuilder {
-    rows: FakeTable,
+    table: FakeTable,
     gate: Gate,
     shared: bool,
     ready: bool,
@@ -120,13 +120,13 @@ impl HarnessBuilder {
         prepare: impl FnOnce(&Failpoints, &TestSource) -> T,
     ) -> (Harness, T) {
         let failpoints = Failpoints::default();
-        let source = TestSource::new(self.rows.clone(), failpoints.clone());
+        let source = TestSource::new(self.table.clone(), failpoints.clone());
         let prepared = prepare(&failpoints, &source);
         let (clock, time) = Clock::manual();
         let store = self.shared.then(|| TestStore::new(clock.clone(), failpoints.clone()));
         let fake_backplane = FakeBackplane::new(failpoints.clone());
         let loader = TestLoader {
-            rows: self.rows.clone(),
+            table: self.table.clone(),
             failpoints: failpoints.clone(),
             mishaps: Arc::default(),
         };
@@ -135,9 +135,18 @@ impl HarnessBuilder {
         if self.ready {
             until("the guard is ready", || guard.is_ready()).await;
         }
-        let rows = self.rows;
-        let harness =
-            Harness { guard, rows, failpoints, source, store, fake_backplane, clock, time, loader };
+        let table = self.table;
+        let harness = Harness {
+            guard,
+            table,
+            failpoints,
+            source,
+            store,
+            fake_backplane,
+            clock,
+            time,
+            loader,
+        };
         (harness, prepared)
     }
 }
@@ -165,10 +174,10 @@ fn describe(
     }
 }
 
-/// See the module.
+/// A guard, and the doubles that it runs on.
 pub(super) struct Harness {
     pub(super) guard: Guard<i64, Row>,
-    pub(super) rows: FakeTable,
+    pub(super) table: FakeTable,
     pub(super) failpoints: Failpoints,
     pub(super) source: TestSource,
     store: Option<TestStore>,
@@ -182,7 +191,7 @@ impl Harness {
     /// A table with these ids, a closed gate, no shared cache.
     pub(super) fn with(ids: impl IntoIterator<Item = i64>) -> HarnessBuilder {
         HarnessBuilder {
-            rows: FakeTable::with(ids),
+            table: FakeTable::with(ids),
             gate: Gate::bloom(),
             shared: false,
             ready: true,
@@ -238,7 +247,7 @@ impl Harness {
         reader.await.unwrap()
     }
 
-    /// The version of the row and who had it; `None` without a row.
+    /// The version of the row and the tier that answered; `None` without a row.
     pub(super) async fn seen(&self, id: i64) -> (Option<usize>, Tier) {
         seen(self.get(id).await.unwrap())
     }
@@ -251,9 +260,9 @@ impl Harness {
 
     /// Inserts or overwrites a row through the guard.
     pub(super) async fn write(&self, id: i64) -> Result<(), WriteError<Failure>> {
-        let rows = self.rows.clone();
+        let table = self.table.clone();
         super::within(self.guard.write(id, async move {
-            rows.commit(id);
+            table.commit(id);
             Ok(())
         }))
         .await
@@ -269,18 +278,18 @@ impl Harness {
     }
 
     /// The slot in the shared cache, as another process sees it.
-    pub(super) async fn stands(&self, id: i64) -> Slot {
+    pub(super) async fn shared_slot(&self, id: i64) -> Slot {
         let slot = self.slot(id);
         self.store().memory().get(&slot).await.unwrap()
     }
 
     /// Reads or leases the slot, as another process does.
-    pub(super) async fn lease(&self, id: i64, lease: LeaseId) -> Slot {
+    pub(super) async fn take_lease(&self, id: i64, lease: LeaseId) -> Slot {
         let slot = self.slot(id);
         self.store().memory().get_or_lease(&slot, lease, 10 * SECOND).await.unwrap()
     }
 
-    /// Moves the clock, letting everything run before and after.
+    /// Moves the clock; before and after, every task runs until it waits.
     pub(super) async fn pass(&self, by: Duration) {
         quiet().await;
         self.time.advance(by);
@@ -302,7 +311,7 @@ impl Harness {
     }
 }
 
-/// The version of the row and who had it; `None` without a row.
+/// The version of the row and the tier that answered; `None` without a row.
 pub(super) fn seen(answer: Answer<Row>) -> (Option<usize>, Tier) {
     match answer {
         Answer::Found { value, tier, .. } => (Some(value.version), tier),

@@ -2,8 +2,8 @@
 //!
 //! Not sampled but enumerated: every order of the steps of two writes, with the slot's eviction at
 //! every place, and a slow reader that begins at one place, reads there, and goes on at another.
-//! Between any two steps somebody asks quickly. What must hold is the *floor*: who asks after an
-//! End has returned sees nothing older than what that write committed.
+//! Between any two steps another request is made. What must hold is the *floor*: a request made
+//! after an End has returned sees nothing older than what that write committed.
 
 use tokio::task::JoinHandle;
 
@@ -25,12 +25,12 @@ enum Step {
     /// Only the local part of Begin: the write intent is on its way.
     BeginHere,
     /// The write intent has arrived, and `run` starts.
-    Mark,
+    PutIntent,
     Commit,
     /// `run` returns, End returns.
     End,
     /// `run` returns; End's removal of the write intent has happened, its answer is on its way.
-    Unmark,
+    ClearIntent,
     /// The answer has arrived, End returns.
     EndHere,
     /// `run` fails with an answer of the database, after which nothing can be committed.
@@ -39,7 +39,7 @@ enum Step {
     Lost,
 }
 
-/// The lives that a write can have. After `Lost`, a commit may still come: it was on its way.
+/// The courses that a write can take. After `Lost`, a commit may still come: it was on its way.
 const LIVES: [&[Step]; 5] = [
     &[Step::Begin, Step::Commit, Step::End],
     &[Step::Begin, Step::Refused],
@@ -50,8 +50,8 @@ const LIVES: [&[Step]; 5] = [
 
 /// Two of them with Begin and End in their parts, of which nothing may be merged.
 const IN_PARTS: [&[Step]; 2] = [
-    &[Step::BeginHere, Step::Mark, Step::Commit, Step::Unmark, Step::EndHere],
-    &[Step::BeginHere, Step::Mark, Step::Lost, Step::Commit],
+    &[Step::BeginHere, Step::PutIntent, Step::Commit, Step::ClearIntent, Step::EndHere],
+    &[Step::BeginHere, Step::PutIntent, Step::Lost, Step::Commit],
 ];
 
 /// All orders of the steps of both, each writer's in its own order; the first writer begins, since
@@ -81,7 +81,7 @@ fn orders(first: &[Step], second: &[Step]) -> Vec<Vec<(usize, Step)>> {
     all
 }
 
-/// Who reads slowly.
+/// The slow reader.
 #[derive(Clone, Copy, Debug)]
 enum Slow {
     /// A request here, held up between its query and its return.
@@ -117,7 +117,7 @@ struct Run<'a> {
     floor: usize,
     /// The version that each writer committed.
     committed: [usize; 2],
-    /// Requests with the floor when they were put.
+    /// Requests, each with the floor at its start.
     asked: Vec<(usize, Reading)>,
     slow_here: Option<Held>,
     slow_elsewhere: Option<(LeaseId, Entry)>,
@@ -134,7 +134,7 @@ impl Run<'_> {
                 held.arrived().await;
                 self.held[writer] = Some(held);
             }
-            Step::Mark => {
+            Step::PutIntent => {
                 self.held[writer] = None;
                 self.writers[writer].as_mut().unwrap().running().await;
             }
@@ -142,15 +142,15 @@ impl Run<'_> {
                 match &mut self.writers[writer] {
                     Some(running) => running.commit().await,
                     // `run` is over; the COMMIT was on its way.
-                    None => _ = harness.rows.commit(id),
+                    None => _ = harness.table.commit(id),
                 }
-                self.committed[writer] = harness.rows.version(id);
+                self.committed[writer] = harness.table.version(id);
             }
             Step::End => {
                 self.writers[writer].take().unwrap().end().await;
                 self.floor = self.floor.max(self.committed[writer]);
             }
-            Step::Unmark => {
+            Step::ClearIntent => {
                 let held = harness.failpoints.hold_one(At::AfterClearIntent);
                 self.writers[writer].as_ref().unwrap().finish(Ok(()));
                 held.arrived().await;
@@ -170,8 +170,8 @@ impl Run<'_> {
         self.asked.push((self.floor, self.harness.spawn_get(self.id)));
     }
 
-    /// Lets everyone get on as far as they can.
-    async fn a_moment(&self) {
+    /// Lets the other tasks run until they wait.
+    async fn let_others_run(&self) {
         for _ in 0..8 {
             tokio::task::yield_now().await;
         }
@@ -183,8 +183,8 @@ impl Run<'_> {
             Slow::HereBeforeAsking => At::BeforeRead,
             Slow::Elsewhere => {
                 let lease = LeaseId::fresh();
-                if self.harness.lease(self.id, lease).await == Slot::LeaseGranted {
-                    let entry = match self.harness.rows.get(self.id) {
+                if self.harness.take_lease(self.id, lease).await == Slot::LeaseGranted {
+                    let entry = match self.harness.table.get(self.id) {
                         Some(row) => Entry::Value(serde_json::to_vec(&row).unwrap().into()),
                         None => Entry::Null,
                     };
@@ -195,7 +195,7 @@ impl Run<'_> {
         };
         let held = self.harness.failpoints.hold_one(at);
         self.ask();
-        self.a_moment().await;
+        self.let_others_run().await;
         // One that was answered by the local cache wasn't held up.
         self.slow_here = (held.count() > 0).then_some(held);
     }
@@ -211,26 +211,26 @@ impl Run<'_> {
 
     /// What another process finds in the shared cache must be no older than the floor either.
     async fn look_at_the_slot(&self, case: &Case) {
-        let row: Option<Row> = match self.harness.stands(self.id).await {
+        let row: Option<Row> = match self.harness.shared_slot(self.id).await {
             Slot::Value { payload, .. } => Some(serde_json::from_slice(&payload).unwrap()),
             Slot::Null { .. } => None,
             _ => return,
         };
-        let fine = self.harness.rows.is_no_older(self.id, row, self.floor);
+        let fine = self.harness.table.is_no_older(self.id, row, self.floor);
         assert!(fine, "{row:?} is shared, the floor is {}: {case:?}", self.floor);
     }
 }
 
 async fn run(harness: &Harness, id: i64, case: &Case) {
     if id % 2 == 1 {
-        harness.rows.commit(id);
+        harness.table.commit(id);
     }
     let mut run = Run {
         harness,
         id,
         writers: [None, None],
         held: [None, None],
-        floor: harness.rows.version(id),
+        floor: harness.table.version(id),
         committed: [0, 0],
         asked: Vec::new(),
         slow_here: None,
@@ -247,30 +247,30 @@ async fn run(harness: &Harness, id: i64, case: &Case) {
             run.slow_reader_goes_on().await;
         }
         run.ask();
-        run.a_moment().await;
+        run.let_others_run().await;
         run.look_at_the_slot(case).await;
         if let Some((writer, step)) = case.order.get(place) {
             run.step(*writer, *step).await;
         }
-        // Whoever waits a little for somebody else's lease looks again.
+        // A flight that waits for another's lease looks again.
         harness.time.advance(80 * MS);
     }
     // W ends what was lost: after it, everything that was committed is the floor.
-    run.a_moment().await;
+    run.let_others_run().await;
     harness.time.advance(WINDOW + 2 * SECOND);
-    run.a_moment().await;
-    run.floor = harness.rows.version(id);
+    run.let_others_run().await;
+    run.floor = harness.table.version(id);
     run.look_at_the_slot(case).await;
     run.ask();
     for (floor, asked) in run.asked {
         let answer = within(asked).await.unwrap().unwrap();
         let row = answer.clone().value().map(|row| *row);
-        let fine = harness.rows.is_no_older(id, row, floor);
+        let fine = harness.table.is_no_older(id, row, floor);
         assert!(fine, "a reader saw {:?}, its floor was {floor}: {case:?}", seen(answer));
     }
 }
 
-/// Every case of these pairs of lives.
+/// Every case of these pairs of courses.
 fn cases(pairs: &[(&[Step], &[Step])], evictions: bool, slow: Slow) -> Vec<Case> {
     let mut cases = Vec::new();
     for order in pairs.iter().flat_map(|(first, second)| orders(first, second)) {
@@ -299,7 +299,7 @@ fn cases(pairs: &[(&[Step], &[Step])], evictions: bool, slow: Slow) -> Vec<Case>
     cases
 }
 
-/// Every life with every other.
+/// Every course with every other.
 fn all_lives() -> Vec<(&'static [Step], &'static [Step])> {
     LIVES.iter().flat_map(|first| LIVES.iter().map(move |second| (*first, *second))).collect()
 }

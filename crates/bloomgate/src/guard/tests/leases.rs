@@ -22,13 +22,13 @@ async fn a_lease_whose_grant_got_lost_goes_back() {
     let answer = harness.failpoints.hold(At::AfterRead);
     let reader = harness.spawn_get(7);
     answer.arrived().await;
-    assert_eq!(harness.stands(7).await, Slot::LeaseHeld);
+    assert_eq!(harness.shared_slot(7).await, Slot::LeaseHeld);
     // Past the store's budget, far from the lease's end.
     harness.pass(SECOND).await;
     let found = within(reader).await.unwrap().unwrap();
     assert_eq!(super::harness::seen(found), (Some(1), Tier::Loader));
     quiet().await;
-    assert_eq!(harness.stands(7).await, Slot::Empty, "the lease is left");
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty, "the lease is left");
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn a_lease_goes_back_when_its_fill_fails() {
     for id in [7, 8] {
         let _ = harness.get(id).await.unwrap();
         quiet().await;
-        assert_eq!(harness.stands(id).await, Slot::Empty, "the lease of {id} is left");
+        assert_eq!(harness.shared_slot(id).await, Slot::Empty, "the lease of {id} is left");
     }
 }
 
@@ -50,7 +50,7 @@ async fn an_entry_whose_fill_was_not_answered_stays() {
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     answer.arrived().await;
     harness.pass(SECOND).await;
-    assert!(matches!(harness.stands(7).await, Slot::Value { .. }));
+    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }));
 }
 
 /// As when the runtime drops the flight's task in the middle of its load.
@@ -82,7 +82,7 @@ async fn a_lease_goes_back_when_it_is_dropped() {
 /// keeps it for an hour.
 async fn put(harness: &Harness, entry: Entry, until: u64) {
     let lease = LeaseId::fresh();
-    assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
+    assert_eq!(harness.take_lease(7, lease).await, Slot::LeaseGranted);
     let memory = harness.store().memory();
     let filled = memory.fill(&harness.slot(7), lease, entry, until, 3_600 * SECOND).await;
     assert_eq!(filled.unwrap(), Filled::Stored);

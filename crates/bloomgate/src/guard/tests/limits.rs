@@ -1,4 +1,4 @@
-//! Every map that requests can feed has a cap (promise P9).
+//! Caps on the maps that requests feed (promise P9).
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn flights_are_capped_and_what_is_too_much_is_shed_at_once() {
     let shed = harness.get(-1).await;
     assert!(matches!(shed, Err(ReadError::Shed { waited: Duration::ZERO })), "{shed:?}");
     assert!(shed.unwrap_err().is_temporary());
-    // Joining one that is under way takes no place.
+    // Joining one that is under way takes no permit.
     let joiner = harness.spawn_get(0);
     quiet().await;
     assert!(!joiner.is_finished());
@@ -38,7 +38,7 @@ async fn flights_are_capped_and_what_is_too_much_is_shed_at_once() {
 }
 
 #[tokio::test]
-async fn loads_wait_for_a_place_only_so_long() {
+async fn loads_wait_for_a_permit_until_the_queue_timeout() {
     let narrow = |described: crate::GuardBuilder<_, _>| {
         described.max_concurrent_loads(2).queue_timeout(250 * MS)
     };
@@ -72,7 +72,7 @@ async fn loads_wait_for_a_place_only_so_long() {
 
 // Ids that were never seen to exist have a smaller share, so that an open gate's flood leaves room.
 #[tokio::test]
-async fn a_flood_of_unseen_ids_leaves_places_for_rows_that_exist() {
+async fn a_flood_of_unseen_ids_leaves_permits_for_rows_that_exist() {
     let narrow = |described: crate::GuardBuilder<_, _>| {
         described.max_concurrent_loads(4).max_unseen_loads(1)
     };
@@ -108,7 +108,7 @@ async fn open_writes_are_capped() {
         matches!(refused, Err(WriteError::Begin(AdmitError::TooManyOpen { open })) if open == MAX_WRITES),
         "{refused:?}"
     );
-    assert_eq!(harness.rows.version(-1), 0, "run was started");
+    assert_eq!(harness.table.version(-1), 0, "run was started");
     announcing.let_all_go();
     for mut writer in writers {
         writer.running().await;

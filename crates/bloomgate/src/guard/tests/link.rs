@@ -16,7 +16,7 @@ async fn an_unannounced_peer_opens_the_gate_and_only_a_new_scan_closes_it() {
     quiet().await;
     assert_eq!(harness.guard.check(&500), Verdict::Unknown(OpenReason::NotAlone));
     // The other one writes, and nothing is delivered.
-    harness.rows.commit(500);
+    harness.table.commit(500);
     let snapshot = harness.failpoints.hold(At::AfterSnapshot);
     harness.fake_backplane.peer_left();
     snapshot.arrived().await;
@@ -34,7 +34,7 @@ async fn a_generation_that_was_being_built_when_a_peer_came_is_never_trusted() {
     end.arrived().await;
     harness.fake_backplane.peer_came();
     quiet().await;
-    harness.rows.commit(500);
+    harness.table.commit(500);
     end.let_all_go();
     quiet().await;
     assert!(!harness.refuses(500) && !harness.refuses(501));
@@ -56,7 +56,7 @@ async fn after_a_peer_left_the_scan_waits_for_its_writes() {
     harness.fake_backplane.peer_left();
     harness.pass(WINDOW - MS).await;
     assert_eq!(harness.source.scans().len(), 1, "scanned while writes may be under way");
-    harness.rows.commit(500);
+    harness.table.commit(500);
     harness.pass(MS).await;
     until("the gate is closed again", || harness.refuses(501)).await;
     assert!(!harness.refuses(500));
@@ -71,8 +71,8 @@ async fn what_was_cached_before_a_peer_came_is_not_served_any_more() {
     assert_eq!(harness.seen(8).await, (None, Tier::Local));
     harness.fake_backplane.peer_came();
     quiet().await;
-    harness.rows.commit(7);
-    harness.rows.commit(8);
+    harness.table.commit(7);
+    harness.table.commit(8);
     // Beside a peer, every request asks the database, and nothing is kept.
     for _ in 0..2 {
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
@@ -97,7 +97,7 @@ async fn a_load_under_way_when_the_link_changes_is_not_kept() {
         let loaded = harness.failpoints.hold_one(At::AfterLoad);
         let reader = harness.spawn_get(7);
         loaded.arrived().await;
-        harness.rows.commit(7);
+        harness.table.commit(7);
         if !peer_is_there_before {
             harness.fake_backplane.peer_came();
         }
@@ -120,15 +120,15 @@ async fn a_loss_that_is_over_at_once_is_a_loss() {
     harness.source.quiesced(Quiesced::Unknown);
     let _ = harness.seen(7).await;
     harness.fake_backplane.peer_came();
-    harness.rows.commit(7);
-    harness.rows.commit(500);
+    harness.table.commit(7);
+    harness.table.commit(500);
     harness.fake_backplane.peer_left();
     quiet().await;
     assert!(!harness.refuses(500), "refused under a certificate of before the loss");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     harness.pass(6 * SECOND).await;
     // What the other one had under way when it left.
-    harness.rows.commit(501);
+    harness.table.commit(501);
     harness.pass(WINDOW).await;
     until("the gate is closed again", || harness.refuses(502)).await;
     assert!(!harness.refuses(500) && !harness.refuses(501));
@@ -156,7 +156,7 @@ async fn a_link_that_is_lost_and_found_keeps_the_gate_and_takes_what_was_deliver
         assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     }
     for id in [7, 500] {
-        harness.rows.commit(id);
+        harness.table.commit(id);
         let write = peer_write(id, harness.clock.now() + WINDOW);
         harness.fake_backplane.events().begin(&write).unwrap();
         harness.fake_backplane.events().end(&write);
@@ -183,7 +183,7 @@ async fn a_key_that_another_instance_writes_bypasses_the_caches_until_its_end() 
     for _ in 0..2 {
         assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     }
-    harness.rows.commit(7);
+    harness.table.commit(7);
     harness.fake_backplane.events().end(&write);
     assert_eq!(harness.seen(7).await.0, Some(2));
     harness.is_tidy().await;
@@ -210,8 +210,8 @@ async fn after_a_pause_nothing_is_refused_and_nothing_served_as_fresh() {
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Local));
     assert!(harness.refuses(500));
     harness.time.advance(40 * SECOND);
-    harness.rows.commit(7);
-    harness.rows.commit(500);
+    harness.table.commit(7);
+    harness.table.commit(500);
     assert_eq!(harness.guard.check(&500), Verdict::Unknown(OpenReason::LeaseEnded));
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     assert_eq!(harness.seen(500).await, (Some(1), Tier::Loader));
@@ -222,7 +222,7 @@ async fn after_a_pause_nothing_is_refused_and_nothing_served_as_fresh() {
 async fn another_epoch_puts_every_entry_of_the_old_one_out_of_reach() {
     let harness = Harness::with([7]).shared().build().await;
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
-    harness.rows.commit(7);
+    harness.table.commit(7);
     harness.fake_backplane.events().set_epoch("2");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Local));

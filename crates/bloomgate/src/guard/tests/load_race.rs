@@ -1,4 +1,4 @@
-//! A load in flight while its row is written: what it read is not kept (case C29, rules A3, A4,
+//! A load in flight while its row is written: what it read is not kept (case 29, rules A3, A4,
 //! B11, B12 and B13).
 
 use super::failpoints::At;
@@ -35,8 +35,8 @@ async fn reader_is_overtaken(shared: bool, change: Change) {
     }
     writer.end().await;
 
-    // Rule A4: whoever comes now doesn't join the old flight, which would be the wrong answer.
-    let now = harness.rows.get(7).map(|row| row.version);
+    // Rule A4: a request made now doesn't join the old flight, whose answer is outdated.
+    let now = harness.table.get(7).map(|row| row.version);
     assert_eq!(harness.seen(7).await, (now, Tier::Loader), "{change:?}, shared: {shared}");
     loaded.let_all_go();
     let old = seen(within(reader).await.unwrap().unwrap());
@@ -92,7 +92,7 @@ async fn the_generation_of_a_key_moves_at_begin_and_at_end() {
     has_moved("at W");
     harness.fake_backplane.refuse(true);
     assert!(harness.write(7).await.is_err());
-    has_moved("at a Begin that was called off");
+    has_moved("at a Begin that was rolled back");
 }
 
 // "At Begin *and* at End": what is read after Begin and before the commit is old too,
@@ -121,7 +121,7 @@ async fn case_29_a_shared_hit_that_was_overtaken_is_not_copied_into_the_local_ca
     let harness = Harness::with([7]).open_gate().shared().build().await;
     let _ = within(harness.peer().await.get(&7)).await.unwrap();
     quiet().await;
-    assert!(matches!(harness.stands(7).await, Slot::Value { .. }));
+    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }));
     let answered = harness.failpoints.hold_one(At::AfterRead);
     let reader = harness.spawn_get(7);
     answered.arrived().await;
@@ -152,7 +152,7 @@ async fn case_29_a_request_after_a_write_does_not_join_a_shared_hit_on_its_way()
 
 // Rule B10: the write intent takes the lease's place, and B12: the fill finds no lease.
 #[tokio::test]
-async fn case_29_a_fill_that_is_on_its_way_meets_the_mark() {
+async fn case_29_a_fill_that_is_on_its_way_meets_the_write_intent() {
     let harness = Harness::with([7]).open_gate().shared().build().await;
     let filling = harness.failpoints.hold_one(At::BeforeFill);
     let _reader = harness.spawn_get(7);
@@ -161,16 +161,17 @@ async fn case_29_a_fill_that_is_on_its_way_meets_the_mark() {
     writer.commit().await;
     filling.let_all_go();
     quiet().await;
-    assert_eq!(harness.stands(7).await, Slot::WriteIntent);
+    assert_eq!(harness.shared_slot(7).await, Slot::WriteIntent);
     writer.end().await;
-    assert_eq!(harness.stands(7).await, Slot::Empty);
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
 }
 
-// Rule B13, filling: the write intent was flushed, so that a read sent before Begin gets a lease after it.
-// Nothing at the server failpoints the fill; only the moved generation does.
+// Rule B13, filling: the write intent was flushed, so that a read
+// sent before Begin gets a lease after it. Nothing at the server stops the fill; only the moved
+// generation does.
 #[tokio::test]
-async fn case_29_a_lease_that_was_won_because_the_mark_was_flushed_is_not_filled() {
+async fn case_29_a_lease_that_was_won_because_the_intent_was_flushed_is_not_filled() {
     let harness = Harness::with([7]).open_gate().shared().build().await;
     let asking = harness.failpoints.hold_one(At::BeforeRead);
     let reader = harness.spawn_get(7);
@@ -180,20 +181,20 @@ async fn case_29_a_lease_that_was_won_because_the_mark_was_flushed_is_not_filled
     asking.let_all_go();
     let _ = within(reader).await.unwrap().unwrap();
     quiet().await;
-    assert_eq!(harness.stands(7).await, Slot::Empty, "the lease was to go back");
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty, "the lease was to go back");
     writer.commit().await;
     writer.end().await;
     assert_eq!(harness.seen(7).await.0, Some(2));
 }
 
-// Rule B13, leasing: a flight that boarded before Begin and asks after it takes no lease, even if
+// Rule B13, leasing: a flight that was started before Begin and asks after it takes no lease, even if
 // the write intent is gone.
 #[tokio::test]
 async fn case_29_a_flight_that_asks_after_begin_takes_no_lease() {
     let harness = Harness::with([7]).open_gate().shared().build().await;
     let lease = crate::ports::LeaseId::fresh();
-    assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
-    // The flight finds somebody else's lease, and waits a little.
+    assert_eq!(harness.take_lease(7, lease).await, Slot::LeaseGranted);
+    // The flight finds another's lease, and waits.
     let reader = harness.spawn_get(7);
     quiet().await;
     let mut writer = Writer::begin(&harness, 7).await;
@@ -201,7 +202,11 @@ async fn case_29_a_flight_that_asks_after_begin_takes_no_lease() {
     let loading = harness.failpoints.hold_one(At::BeforeLoad);
     harness.pass(SECOND).await;
     loading.arrived().await;
-    assert_eq!(harness.stands(7).await, Slot::Empty, "a lease was taken while the key is open");
+    assert_eq!(
+        harness.shared_slot(7).await,
+        Slot::Empty,
+        "a lease was taken while the key is open"
+    );
     loading.let_all_go();
     let _ = within(reader).await.unwrap().unwrap();
     writer.commit().await;
@@ -241,21 +246,21 @@ async fn case_29_while_a_write_is_open_the_shared_cache_is_not_even_asked() {
     let peer = harness.peer().await;
     let _ = within(peer.get(&7)).await.unwrap();
     quiet().await;
-    assert!(matches!(harness.stands(7).await, Slot::Value { .. }));
+    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }));
     writer.commit().await;
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     // Rule B14: End finds no write intent and deletes what stands there.
     writer.end().await;
-    assert_eq!(harness.stands(7).await, Slot::Empty);
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
 }
 
-// Rule A4: a flight that has asked nothing yet may be joined by anyone; one that has, may not.
+// Rule A4: a flight that has asked nothing yet may be joined by any request; one that has, may not.
 #[tokio::test]
 async fn case_29_a_flight_that_waits_in_the_queue_is_joined_after_a_write_but_keeps_nothing() {
-    let one_place = |described: crate::GuardBuilder<_, _>| {
+    let one_permit = |described: crate::GuardBuilder<_, _>| {
         described.max_concurrent_loads(1).queue_timeout(20 * SECOND)
     };
-    let harness = Harness::with([7, 8]).open_gate().tune(one_place).build().await;
+    let harness = Harness::with([7, 8]).open_gate().tune(one_permit).build().await;
     let loading = harness.failpoints.hold(At::BeforeLoad);
     let other = harness.spawn_get(8);
     loading.arrived().await;
@@ -280,7 +285,7 @@ async fn case_29_a_reader_in_another_process_loads_and_fills_nothing_while_a_wri
     let peer = harness.peer().await;
     assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (Some(1), Tier::Loader));
     quiet().await;
-    assert_eq!(harness.stands(7).await, Slot::WriteIntent);
+    assert_eq!(harness.shared_slot(7).await, Slot::WriteIntent);
     writer.commit().await;
     writer.end().await;
     let newcomer = harness.peer().await;
@@ -292,7 +297,7 @@ async fn case_29_a_reader_in_another_process_loads_and_fills_nothing_while_a_wri
 async fn case_29_a_load_in_another_process_that_was_overtaken_fills_nothing() {
     let harness = Harness::with([]).open_gate().shared().build().await;
     let lease = crate::ports::LeaseId::fresh();
-    assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
+    assert_eq!(harness.take_lease(7, lease).await, Slot::LeaseGranted);
     harness.write(7).await.unwrap();
     let slot = harness.slot(7);
     let filled = crate::shared_cache::SlotCalls::fill(
@@ -307,7 +312,7 @@ async fn case_29_a_load_in_another_process_that_was_overtaken_fills_nothing() {
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
 }
 
-// The peer of C29: an expired row that is held for bad times is dropped by a write too.
+// Case 29 for fail-safe: an expired row that is kept for errors is dropped by a write too.
 #[tokio::test]
 async fn case_29_a_stale_row_does_not_outlive_a_write_even_if_the_database_fails() {
     let harness = Harness::with([7]).open_gate().build().await;

@@ -1,5 +1,5 @@
-//! Everything at once, at random, for long: readers, writers that fail in every way, rebuilds,
-//! evictions, outages, callers that go away.
+//! Random mixes of readers, writers that fail in every way, rebuilds, evictions, outages and
+//! callers that go away.
 //!
 //! What must hold throughout: no id is refused whose write has returned (P1), no answer is older
 //! than the floor of when it was asked for (P5), no error is remembered as absence (P4); and when
@@ -20,10 +20,10 @@ use super::writer::Failure;
 use crate::answer::{Answer, Tier};
 use crate::error::WriteError;
 
-/// Ids that are written and read; few, so that everybody meets.
+/// Ids that are written and read; few, so that operations collide.
 const IDS: i64 = 6;
 /// Guards that are each run for a while, one after the other.
-const HOUSES: u64 = 120;
+const RUNS: u64 = 120;
 const STEPS: u64 = 300;
 
 /// What must not be undershot: for each id the highest version whose End has returned.
@@ -56,7 +56,7 @@ enum Fate {
     Commits,
     Deletes,
     RollsBack,
-    /// Commits, but nobody is told; or nobody is told, and it commits later; or it never does.
+    /// The answer is lost: it has committed, commits later, or never does.
     LosesItsAnswer {
         commits: Option<bool>,
     },
@@ -81,7 +81,7 @@ async fn reads(harness: Rc<Harness>, model: Rc<Model>, id: i64) {
     }
     let shown = format!("{answer:?}");
     let row = answer.value().map(|row| *row);
-    if !harness.rows.is_no_older(id, row, floor) {
+    if !harness.table.is_no_older(id, row, floor) {
         model.fail(format!("id {id}, floor {floor}: {shown}"));
     }
 }
@@ -107,7 +107,7 @@ async fn writes(
     fate: Fate,
     [before, between, after]: [u8; 3],
 ) {
-    let rows = harness.rows.clone();
+    let rows = harness.table.clone();
     let exists = api == Api::Write || rows.get(id).is_some();
     let run = async move {
         yields(before).await;
@@ -128,11 +128,11 @@ async fn writes(
                 yields(after).await;
                 Ok(version)
             }
-            Fate::RollsBack => Err(Failure::Quiesced),
+            Fate::RollsBack => Err(Failure::OutcomeKnown),
             Fate::LosesItsAnswer { commits: Some(true) } => {
                 commit();
                 yields(after).await;
-                Err(Failure::Unsettled)
+                Err(Failure::OutcomeUnknown)
             }
             Fate::LosesItsAnswer { commits } => {
                 if commits.is_some() {
@@ -146,7 +146,7 @@ async fn writes(
                         }
                     });
                 }
-                Err(Failure::Unsettled)
+                Err(Failure::OutcomeUnknown)
             }
             Fate::Panics { commits } => {
                 if commits {
@@ -172,11 +172,11 @@ async fn writes(
         Ok(version) => {
             model.raise(id, version);
             // P1, at once.
-            if harness.rows.get(id).is_some() && harness.refuses(id) {
+            if harness.table.get(id).is_some() && harness.refuses(id) {
                 model.fail(format!("id {id} is refused right after its write"));
             }
         }
-        Err(WriteError::Absent) if exists && harness.rows.get(id).is_some() => {
+        Err(WriteError::Absent) if exists && harness.table.get(id).is_some() => {
             model.fail(format!("id {id} exists, and its {api:?} was refused"));
         }
         Err(_) => {}
@@ -184,14 +184,14 @@ async fn writes(
 }
 
 async fn creates(harness: Rc<Harness>, model: Rc<Model>, fails: bool) {
-    let rows = harness.rows.clone();
+    let rows = harness.table.clone();
     let created = harness.guard.create(|admit| async move {
         let mut transaction = rows.begin();
         let id = transaction.insert();
         yields(1).await;
         let admitted = admit.key(id).await?;
         if fails {
-            return Err(Failure::Quiesced);
+            return Err(Failure::OutcomeKnown);
         }
         transaction.commit();
         yields(1).await;
@@ -221,7 +221,7 @@ fn fate(random: &mut StdRng) -> Fate {
     }
 }
 
-/// One guard's life.
+/// One run of one guard.
 async fn live(seed: u64) -> [usize; 2] {
     let random = &mut StdRng::seed_from_u64(seed);
     let shared = random.random_bool(0.75);
@@ -229,7 +229,7 @@ async fn live(seed: u64) -> [usize; 2] {
     let plan = if random.random_bool(0.3) { plan.open_gate() } else { plan };
     let harness = Rc::new(plan.build().await);
     let model = Rc::new(Model {
-        floor: (0..IDS).map(|id| Cell::new(harness.rows.version(id))).collect(),
+        floor: (0..IDS).map(|id| Cell::new(harness.table.version(id))).collect(),
         refusals: Cell::new(0),
         answers: Cell::new(0),
         failures: RefCell::default(),
@@ -239,22 +239,22 @@ async fn live(seed: u64) -> [usize; 2] {
     let mut passed = Duration::ZERO;
     for _ in 0..STEPS {
         let id = random.random_range(0..IDS);
-        let (house_, model_) = (Rc::clone(&harness), Rc::clone(&model));
+        let (harness_, model_) = (Rc::clone(&harness), Rc::clone(&model));
         match random.random_range(0..100) {
-            0..55 => tasks.push(tokio::task::spawn_local(reads(house_, model_, id))),
+            0..55 => tasks.push(tokio::task::spawn_local(reads(harness_, model_, id))),
             55..75 => {
                 let api =
                     *[Api::Write, Api::Write, Api::Update, Api::Delete].choose(random).unwrap();
                 let pauses = [0; 3].map(|_| random.random_range(0..6));
-                let writing = writes(house_, model_, id, api, fate(random), pauses);
+                let writing = writes(harness_, model_, id, api, fate(random), pauses);
                 tasks.push(tokio::task::spawn_local(writing));
             }
             75..79 => {
-                let creating = creates(house_, model_, random.random_bool(0.2));
+                let creating = creates(harness_, model_, random.random_bool(0.2));
                 tasks.push(tokio::task::spawn_local(creating));
             }
             79..82 if gated => {
-                let rebuilding = async move { _ = house_.guard.rebuild().await };
+                let rebuilding = async move { _ = harness_.guard.rebuild().await };
                 tasks.push(tokio::task::spawn_local(rebuilding));
             }
             82..86 if shared => match random.random_range(0..3) {
@@ -292,7 +292,7 @@ async fn live(seed: u64) -> [usize; 2] {
         }
         yields(random.random_range(0..8)).await;
     }
-    // All is well again, and everybody comes to an end: budgets, backoffs, windows.
+    // No more faults, and all tasks come to an end: budgets, backoffs, windows.
     if shared {
         harness.store().faults(Faults::default());
     }
@@ -306,20 +306,20 @@ async fn live(seed: u64) -> [usize; 2] {
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         }
     }
-    // After W, what was committed by whomever is the floor.
+    // After W, what any write committed is the floor.
     harness.pass(WINDOW).await;
-    for id in harness.rows.ids() {
+    for id in harness.table.ids() {
         assert!(!harness.refuses(id), "seed {seed}: {id} is refused in the end");
     }
     for id in 0..IDS {
-        // A mishap that nobody met is met now.
+        // A mishap that no load has met yet is met now.
         let answer = loop {
             match harness.get_with_time(id).await {
                 Ok(answer) => break answer.value().map(|row| *row),
                 Err(_) => continue,
             }
         };
-        assert_eq!(answer, harness.rows.get(id), "seed {seed}: {id} in the end");
+        assert_eq!(answer, harness.table.get(id), "seed {seed}: {id} in the end");
     }
     let failures = model.failures.borrow().clone();
     assert!(failures.is_empty(), "seed {seed}: {failures:#?}");
@@ -328,10 +328,10 @@ async fn live(seed: u64) -> [usize; 2] {
 }
 
 #[test]
-fn case_29_random_lives_keep_every_promise() {
-    // One life alone, to look at it again.
+fn case_29_random_runs_keep_every_promise() {
+    // One seed alone, to reproduce a failure.
     let seed = std::env::var("BLOOMGATE_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seeds = seed.map_or(0..HOUSES, |seed| seed..seed + 1);
+    let seeds = seed.map_or(0..RUNS, |seed| seed..seed + 1);
     let mut all = [0, 0];
     for seed in seeds {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -342,7 +342,7 @@ fn case_29_random_lives_keep_every_promise() {
         match lived {
             Ok(counts) => all = [all[0] + counts[0], all[1] + counts[1]],
             Err(panic) => {
-                eprintln!("BLOOMGATE_SEED={seed} shows it again");
+                eprintln!("reproduce with BLOOMGATE_SEED={seed}");
                 std::panic::resume_unwind(panic);
             }
         }

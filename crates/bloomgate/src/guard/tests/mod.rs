@@ -4,7 +4,7 @@ mod allow_stale;
 mod begin;
 mod builder;
 mod create;
-mod departures;
+mod departing_callers;
 mod failpoints;
 mod fake_backplane;
 mod fake_table;
@@ -38,7 +38,7 @@ mod writer;
 use std::future::Future;
 use std::time::Duration;
 
-/// A ceiling for what would otherwise hang for ever.
+/// Ends a hang with a panic.
 async fn within<F: Future>(work: F) -> F::Output {
     let ceiling = Duration::from_secs(20);
     tokio::time::timeout(ceiling, work).await.expect("this hangs")
@@ -51,7 +51,7 @@ async fn quiet() {
     }
 }
 
-/// Waits until something is so.
+/// Waits until the condition holds.
 async fn until(what: &str, so: impl Fn() -> bool) {
     for _ in 0..100_000 {
         if so() {

@@ -1,5 +1,5 @@
 //! Sentinels: exact hit counts, never from an error, never in the way of a row that is created
-//! (cases C24, C26 and C27, promise P4).
+//! (cases 24, 26 and 27, promise P4).
 
 use super::failpoints::At;
 use super::harness::{Harness, MS, Mishap, NULL_TTL, SECOND, seen};
@@ -55,12 +55,12 @@ async fn case_26_a_sentinel_that_is_copied_does_not_live_longer() {
     assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (None, Tier::Loader));
 }
 
-// Whatever the clock of who wrote it says.
+// The writer's clock has no say in it.
 #[tokio::test]
 async fn a_sentinel_from_a_peer_whose_clock_is_ahead_is_clipped() {
     let harness = Harness::with([]).open_gate().shared().build().await;
     let lease = crate::ports::LeaseId::fresh();
-    assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
+    assert_eq!(harness.take_lease(7, lease).await, Slot::LeaseGranted);
     let (slot, ahead) = (harness.slot(7), harness.clock.unix_ms() + 3_600_000);
     let memory = harness.store().memory();
     let fill = crate::shared_cache::SlotCalls::fill(
@@ -87,11 +87,11 @@ async fn case_24_a_row_is_found_at_once_after_its_creation_though_a_sentinel_sto
         quiet().await;
         assert_eq!(harness.seen(7).await, (None, Tier::Local));
         if shared {
-            assert!(matches!(harness.stands(7).await, Slot::Null { .. }));
+            assert!(matches!(harness.shared_slot(7).await, Slot::Null { .. }));
         }
         harness.write(7).await.unwrap();
         if shared {
-            assert_eq!(harness.stands(7).await, Slot::Empty);
+            assert_eq!(harness.shared_slot(7).await, Slot::Empty);
             let peer = harness.peer().await;
             assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (Some(1), Tier::Loader));
         }
@@ -105,7 +105,7 @@ async fn case_24_the_same_for_an_id_that_the_database_assigns() {
         let harness = Harness::with([]).open_gate().shared_if(shared).build().await;
         let next = 1_000_001;
         assert_eq!(harness.seen(next).await, (None, Tier::Loader));
-        let rows = harness.rows.clone();
+        let rows = harness.table.clone();
         let created = harness.guard.create(|admit| async move {
             let mut transaction = rows.begin();
             let id = transaction.insert();
@@ -140,7 +140,7 @@ async fn case_27_no_error_is_remembered_as_absence() {
             let counts = harness.status().counts;
             assert_eq!((counts.nulls_stored.local, counts.nulls_stored.shared), (0, 0));
             if shared {
-                assert_eq!(harness.stands(7).await, Slot::Empty, "the lease was to go back");
+                assert_eq!(harness.shared_slot(7).await, Slot::Empty, "the lease was to go back");
             }
             assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader), "{mishap:?}");
         }
@@ -163,7 +163,7 @@ async fn case_27_an_id_that_the_gate_knows_is_asked_for_again_after_an_error() {
 async fn case_27_a_shared_row_that_cannot_be_decoded_is_loaded() {
     let harness = Harness::with([7]).open_gate().shared().build().await;
     let lease = crate::ports::LeaseId::fresh();
-    assert_eq!(harness.lease(7, lease).await, Slot::LeaseGranted);
+    assert_eq!(harness.take_lease(7, lease).await, Slot::LeaseGranted);
     let garbage = crate::ports::Entry::Value(bytes::Bytes::from_static(b"{\"id\":"));
     let slot = harness.slot(7);
     let fill = crate::shared_cache::SlotCalls::fill(
@@ -190,8 +190,8 @@ async fn an_open_gate_shares_only_what_was_seen_to_exist() {
     assert_eq!(harness.seen(500).await, (None, Tier::Loader));
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     quiet().await;
-    assert_eq!(harness.stands(500).await, Slot::Empty);
-    assert!(matches!(harness.stands(7).await, Slot::Value { .. }));
+    assert_eq!(harness.shared_slot(500).await, Slot::Empty);
+    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }));
 }
 
 // In the first warm-up nothing has been seen yet: rows are shared, sentinels stay here.
@@ -203,8 +203,8 @@ async fn during_the_first_warm_up_sentinels_stay_local() {
     assert_eq!(harness.seen(500).await, (None, Tier::Local));
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     quiet().await;
-    assert_eq!(harness.stands(500).await, Slot::Empty, "neither a sentinel nor a lease");
-    assert!(matches!(harness.stands(7).await, Slot::Value { .. }));
+    assert_eq!(harness.shared_slot(500).await, Slot::Empty, "neither a sentinel nor a lease");
+    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }));
 }
 
 #[tokio::test]

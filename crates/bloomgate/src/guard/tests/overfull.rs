@@ -17,7 +17,7 @@ fn insert(harness: &Harness, ids: std::ops::RangeInclusive<i64>) {
     for id in ids {
         let write = PeerWrite::new(KeyBytes::of(&id), WriteId::fresh(), true, deadline);
         events.begin(&write).unwrap();
-        harness.rows.commit(id);
+        harness.table.commit(id);
         events.end(&write);
     }
 }

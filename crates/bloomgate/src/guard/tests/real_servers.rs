@@ -68,17 +68,17 @@ impl<S: Source> Source for HeldSource<S> {
 }
 
 #[derive(Clone)]
-enum FakeTable {
+enum RealTable {
     Sqlite(SqlitePool),
     Postgres(PgPool),
 }
 
-impl FakeTable {
+impl RealTable {
     async fn run(&self, sql: &str) {
         let sql = sqlx::AssertSqlSafe(sql.to_owned());
         match self {
-            FakeTable::Sqlite(pool) => drop(sqlx::raw_sql(sql).execute(pool).await.unwrap()),
-            FakeTable::Postgres(pool) => drop(sqlx::raw_sql(sql).execute(pool).await.unwrap()),
+            RealTable::Sqlite(pool) => drop(sqlx::raw_sql(sql).execute(pool).await.unwrap()),
+            RealTable::Postgres(pool) => drop(sqlx::raw_sql(sql).execute(pool).await.unwrap()),
         }
     }
 
@@ -93,16 +93,16 @@ impl FakeTable {
 }
 
 /// A guard on real servers.
-struct StoreFixture {
+struct GuardFixture {
     guard: Guard<i64, Row>,
-    rows: FakeTable,
+    table: RealTable,
     failpoints: Failpoints,
     redis: Option<RedisServer>,
     _postgres: Option<PostgresServer>,
     _folder: TempFolder,
 }
 
-impl StoreFixture {
+impl GuardFixture {
     async fn new(postgres: bool, redis: bool) -> Self {
         let folder = testbed::temp_folder();
         let failpoints = Failpoints::default();
@@ -116,15 +116,15 @@ impl StoreFixture {
             builder =
                 builder.store(TestStore::over(store, failpoints.clone())).store_timeout(budget);
         }
-        let (rows, builder) = match &postgres {
+        let (table, builder) = match &postgres {
             Some(server) => {
                 let pool = PgPool::connect(&server.url()).await.unwrap();
-                let rows = FakeTable::Postgres(pool.clone());
-                rows.run("CREATE TABLE items (id bigint PRIMARY KEY, version bigint)").await;
+                let table = RealTable::Postgres(pool.clone());
+                table.run("CREATE TABLE items (id bigint PRIMARY KEY, version bigint)").await;
                 let loader = PgLoader::new(pool.clone(), "SELECT version FROM items WHERE id = $1");
                 let source = PgTable::<i64>::new(pool, "items", "id").unwrap();
                 let builder = builder.source(HeldSource(source, failpoints.clone()));
-                (rows, builder.loader(HeldLoader(loader, failpoints.clone())))
+                (table, builder.loader(HeldLoader(loader, failpoints.clone())))
             }
             None => {
                 let options = SqliteConnectOptions::new()
@@ -133,13 +133,13 @@ impl StoreFixture {
                     .synchronous(sqlx::sqlite::SqliteSynchronous::Off)
                     .create_if_missing(true);
                 let pool = SqlitePoolOptions::new().connect_with(options).await.unwrap();
-                let rows = FakeTable::Sqlite(pool.clone());
-                rows.run("CREATE TABLE items (id INTEGER PRIMARY KEY, version INTEGER)").await;
+                let table = RealTable::Sqlite(pool.clone());
+                table.run("CREATE TABLE items (id INTEGER PRIMARY KEY, version INTEGER)").await;
                 let sql = "SELECT version FROM items WHERE id = ?1";
                 let loader = SqliteLoader::new(pool.clone(), sql);
                 let source = SqliteTable::<i64>::new(pool, "items", "id").unwrap();
                 let builder = builder.source(HeldSource(source, failpoints.clone()));
-                (rows, builder.loader(HeldLoader(loader, failpoints.clone())))
+                (table, builder.loader(HeldLoader(loader, failpoints.clone())))
             }
         };
         let guard = builder.build().await.unwrap();
@@ -149,7 +149,7 @@ impl StoreFixture {
             }
         };
         within(ready).await;
-        Self { guard, rows, failpoints, redis, _postgres: postgres, _folder: folder }
+        Self { guard, table, failpoints, redis, _postgres: postgres, _folder: folder }
     }
 
     async fn version(&self, id: i64) -> Option<i64> {
@@ -170,27 +170,27 @@ impl StoreFixture {
 }
 
 /// A write whose steps the test takes.
-struct Pen {
+struct SteppedWrite {
     commit: Option<oneshot::Sender<i64>>,
     committed: mpsc::UnboundedReceiver<()>,
     finish: Option<oneshot::Sender<Result<(), Failure>>>,
     written: JoinHandle<Result<(), WriteError<Failure>>>,
 }
 
-impl Pen {
+impl SteppedWrite {
     /// Begin is over when this returns.
-    async fn begin(fixture: &StoreFixture, id: i64) -> Self {
+    async fn begin(fixture: &GuardFixture, id: i64) -> Self {
         let (commit, version) = oneshot::channel();
         let (news, mut committed) = mpsc::unbounded_channel();
         let (finish, finished) = oneshot::channel();
-        let (guard, rows) = (fixture.guard.clone(), fixture.rows.clone());
+        let (guard, table) = (fixture.guard.clone(), fixture.table.clone());
         let run = async move {
             let _ = news.send(());
             if let Ok(version) = version.await {
-                rows.put(id, version).await;
+                table.put(id, version).await;
                 let _ = news.send(());
             }
-            finished.await.unwrap_or(Err(Failure::Unsettled))
+            finished.await.unwrap_or(Err(Failure::OutcomeUnknown))
         };
         let written = tokio::spawn(async move { guard.write(id, run).await });
         within(committed.recv()).await.unwrap();
@@ -217,17 +217,17 @@ const DATABASES_AND_CACHES: [(bool, bool); 4] =
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_36_a_write_that_commits_after_a_rebuilds_snapshot_is_not_refused() {
     for (postgres, redis) in DATABASES_AND_CACHES {
-        let fixture = StoreFixture::new(postgres, redis).await;
+        let fixture = GuardFixture::new(postgres, redis).await;
         for id in 1..=3 {
-            fixture.rows.put(id, 1).await;
+            fixture.table.put(id, 1).await;
         }
         assert_eq!(fixture.guard.check(&70), Verdict::Absent);
-        let mut before = Pen::begin(&fixture, 70).await;
+        let mut before = SteppedWrite::begin(&fixture, 70).await;
         let end = fixture.failpoints.hold(At::BeforeEnd);
         let guard = fixture.guard.clone();
         let rebuilding = tokio::spawn(async move { guard.rebuild().await });
         end.arrived().await;
-        let mut during = Pen::begin(&fixture, 71).await;
+        let mut during = SteppedWrite::begin(&fixture, 71).await;
         before.commit(1).await;
         during.commit(1).await;
         before.finish(Ok(())).await;
@@ -247,18 +247,18 @@ async fn case_36_a_write_that_commits_after_a_rebuilds_snapshot_is_not_refused()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn case_29_a_load_that_read_no_row_cannot_publish_its_null_after_the_insert() {
     for (postgres, redis) in DATABASES_AND_CACHES {
-        let fixture = StoreFixture::new(postgres, redis).await;
+        let fixture = GuardFixture::new(postgres, redis).await;
         let mut failpoints = vec![At::BeforeLoad, At::AfterLoad];
         if redis {
             failpoints.extend([At::BeforeRead, At::AfterRead, At::BeforeFill]);
         }
         for (id, at) in (100..).zip(failpoints) {
             // The gate must pass the id before it exists.
-            Pen::begin(&fixture, id).await.finish(Err(Failure::Quiesced)).await;
+            SteppedWrite::begin(&fixture, id).await.finish(Err(Failure::OutcomeKnown)).await;
             let held = fixture.failpoints.hold_one(at);
             let early = fixture.reader(id);
             held.arrived().await;
-            let mut write = Pen::begin(&fixture, id).await;
+            let mut write = SteppedWrite::begin(&fixture, id).await;
             write.commit(1).await;
             write.finish(Ok(())).await;
             // Not even while the early one is still on its way.
@@ -300,7 +300,7 @@ fn orders(first: usize, second: usize) -> Vec<Vec<usize>> {
 /// The history of one key: two writers in this order, a slow reader that has read before step `slow` and
 /// goes on before step `goes_on`, an eviction before step `evicted`.
 async fn life(
-    fixture: &StoreFixture,
+    fixture: &GuardFixture,
     id: i64,
     writers: [&[Step]; 2],
     order: &[usize],
@@ -309,14 +309,14 @@ async fn life(
     evicted: usize,
 ) {
     let case = format!("{writers:?} {order:?} slow {slow}..{goes_on} evicted {evicted}");
-    fixture.rows.put(id, 1).await;
+    fixture.table.put(id, 1).await;
     // The gate must pass the id.
-    Pen::begin(fixture, id).await.finish(Err(Failure::Quiesced)).await;
+    SteppedWrite::begin(fixture, id).await.finish(Err(Failure::OutcomeKnown)).await;
     let mut latest = 1;
-    let mut pens: [Option<Pen>; 2] = [None, None];
+    let mut open: [Option<SteppedWrite>; 2] = [None, None];
     let mut next = [0, 0];
     let mut reader: Option<(JoinHandle<Option<i64>>, Held)> = None;
-    // A reader of the same generation would rightly wait for the slow one.
+    // A reader of the same generation would join the slow one.
     let mut moved = true;
     for (at, &writer) in order.iter().enumerate() {
         if at == evicted {
@@ -326,7 +326,7 @@ async fn life(
             fixture.evict();
             let held = fixture.failpoints.hold_one(At::AfterLoad);
             // From a key of which nothing is cached here, so that it must load.
-            Pen::begin(fixture, id).await.finish(Err(Failure::Quiesced)).await;
+            SteppedWrite::begin(fixture, id).await.finish(Err(Failure::OutcomeKnown)).await;
             let reading = fixture.reader(id);
             held.arrived().await;
             reader = Some((reading, held));
@@ -344,13 +344,13 @@ async fn life(
         let step = writers[writer][next[writer]];
         next[writer] += 1;
         match step {
-            Step::Begin => pens[writer] = Some(Pen::begin(fixture, id).await),
+            Step::Begin => open[writer] = Some(SteppedWrite::begin(fixture, id).await),
             Step::Commit => {
                 latest += 1;
-                pens[writer].as_mut().unwrap().commit(latest).await;
+                open[writer].as_mut().unwrap().commit(latest).await;
             }
-            Step::End => pens[writer].take().unwrap().finish(Ok(())).await,
-            Step::Crash => pens[writer].take().unwrap().finish(Err(Failure::Unsettled)).await,
+            Step::End => open[writer].take().unwrap().finish(Ok(())).await,
+            Step::Crash => open[writer].take().unwrap().finish(Err(Failure::OutcomeUnknown)).await,
         }
         moved |= matches!(step, Step::Begin | Step::End);
     }
@@ -371,7 +371,7 @@ async fn case_29_two_writers_of_one_key_leave_nothing_stale_in_any_order() {
     const NEVER: &[Step] = &[Begin, Crash];
     let mut lives = 0;
     for postgres in [false, true] {
-        let fixture = StoreFixture::new(postgres, true).await;
+        let fixture = GuardFixture::new(postgres, true).await;
         let mut id = 1_000;
         for writers in [[ENDS, ENDS], [ENDS, LOST], [ENDS, NEVER]] {
             for order in orders(writers[0].len(), writers[1].len()) {

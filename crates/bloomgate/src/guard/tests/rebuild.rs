@@ -1,4 +1,4 @@
-//! Writes during a rebuild: none of them is refused afterwards (case C36, rules A1 and A2).
+//! Writes during a rebuild: none of them is refused afterwards (case 36, rules A1 and A2).
 
 use super::failpoints::At;
 use super::harness::{Harness, SECOND};
@@ -63,7 +63,7 @@ async fn case_36_a_write_of_unknown_outcome_is_copied_into_a_rebuild() {
     let snapshot = harness.failpoints.hold(At::AfterSnapshot);
     let rebuilding = spawn_rebuild(&harness);
     snapshot.arrived().await;
-    harness.rows.commit(500);
+    harness.table.commit(500);
     snapshot.let_all_go();
     within(rebuilding).await.unwrap().unwrap();
     assert!(!harness.refuses(500));
@@ -96,7 +96,7 @@ async fn case_36_writes_through_every_api_below_and_above_the_cursor_survive_the
         update.running().await;
         update.commit().await;
         update.end().await;
-        // One that goes away and comes back.
+        // One that is deleted and inserted again.
         let mut delete = Writer::call_as(&harness, 7_000, Kind::Existing);
         delete.running().await;
         delete.delete().await;
@@ -119,7 +119,7 @@ async fn case_36_writes_through_every_api_below_and_above_the_cursor_survive_the
 }
 
 async fn create(harness: &Harness) -> i64 {
-    let rows = harness.rows.clone();
+    let rows = harness.table.clone();
     let created = harness.guard.create(|admit| async move {
         let mut transaction = rows.begin();
         let id = transaction.insert();
@@ -191,7 +191,7 @@ async fn updates_and_deletes_of_random_ids_leave_the_gate_as_it_is() {
     let harness = Harness::with(1..=100).build().await;
     let before = harness.status().gate;
     for id in 0..3_000_i64 {
-        let rows = harness.rows.clone();
+        let rows = harness.table.clone();
         let run = async move {
             rows.delete(id);
             Ok::<_, super::writer::Failure>(())

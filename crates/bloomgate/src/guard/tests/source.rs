@@ -1,4 +1,4 @@
-//! A source over the fake table, in chunks, with scripted failures.
+//! A source over the fake table that delivers chunks and scripted failures.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) enum Cut {
 struct Script {
     cuts: VecDeque<Cut>,
     quiesced: Quiesced,
-    settle_errors: usize,
+    quiesce_errors: usize,
     /// The id after which each scan began.
     scans: Vec<Option<i64>>,
     quiesces: usize,
@@ -36,20 +36,20 @@ struct Script {
 /// The source.
 #[derive(Clone, Debug)]
 pub(super) struct TestSource {
-    rows: FakeTable,
+    table: FakeTable,
     failpoints: Failpoints,
     script: Arc<Mutex<Script>>,
 }
 
 impl TestSource {
-    pub(super) fn new(rows: FakeTable, failpoints: Failpoints) -> Self {
+    pub(super) fn new(table: FakeTable, failpoints: Failpoints) -> Self {
         Self {
-            rows,
+            table,
             failpoints,
             script: Arc::new(Mutex::new(Script {
                 cuts: VecDeque::new(),
                 quiesced: Quiesced::Drained,
-                settle_errors: 0,
+                quiesce_errors: 0,
                 scans: Vec::new(),
                 quiesces: 0,
             })),
@@ -66,8 +66,8 @@ impl TestSource {
     }
 
     /// This many calls of `quiesce` fail.
-    pub(super) fn settle_errors(&self, many: usize) {
-        self.script.lock().settle_errors = many;
+    pub(super) fn quiesce_errors(&self, many: usize) {
+        self.script.lock().quiesce_errors = many;
     }
 
     /// The id after which each scan so far began.
@@ -87,17 +87,17 @@ impl Source for TestSource {
     fn count(&self) -> BoxFuture<'_, Result<u64, SourceError>> {
         Box::pin(async move {
             self.failpoints.pass(At::Counting).await;
-            Ok(self.rows.ids().len() as u64)
+            Ok(self.table.ids().len() as u64)
         })
     }
 
     fn quiesce(&self) -> BoxFuture<'_, Result<Quiesced, SourceError>> {
         Box::pin(async move {
             self.script.lock().quiesces += 1;
-            self.failpoints.pass(At::Settling).await;
+            self.failpoints.pass(At::Quiescing).await;
             let mut script = self.script.lock();
-            if script.settle_errors > 0 {
-                script.settle_errors -= 1;
+            if script.quiesce_errors > 0 {
+                script.quiesce_errors -= 1;
                 return Err(SourceError::new("the database does not answer"));
             }
             Ok(script.quiesced)
@@ -119,7 +119,7 @@ impl Source for TestSource {
                 script.scans.push(after);
                 script.cuts.pop_front()
             };
-            let mut ids = self.rows.ids();
+            let mut ids = self.table.ids();
             ids.retain(|id| after.is_none_or(|after| *id > after));
             self.failpoints.pass(At::AfterSnapshot).await;
             let mut handed = 0;

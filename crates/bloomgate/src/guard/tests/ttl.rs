@@ -1,4 +1,4 @@
-//! Times to live are spread, and never longer than configured (case C34).
+//! Times to live: spread by the jitter, never longer than configured (case 34).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ async fn lifetimes(harness: &Harness) -> BTreeMap<u64, usize> {
     let now = harness.clock.unix_ms();
     let mut seconds = BTreeMap::new();
     for id in 0..IDS {
-        let until = match harness.stands(id).await {
+        let until = match harness.shared_slot(id).await {
             Slot::Value { until, .. } | Slot::Null { until } => until,
             other => panic!("{id}: {other:?}"),
         };
@@ -97,12 +97,12 @@ async fn an_entry_says_when_it_ends() {
     let _ = harness.seen(7).await;
     quiet().await;
     let end = harness.clock.unix_ms() + u64::try_from(VALUE_TTL.as_millis()).unwrap();
-    match harness.stands(7).await {
+    match harness.shared_slot(7).await {
         Slot::Value { until, .. } => assert_eq!(until, end),
         other => panic!("{other:?}"),
     }
     harness.time.advance(VALUE_TTL - MS);
-    assert!(matches!(harness.stands(7).await, Slot::Value { .. }));
+    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }));
     harness.time.advance(MS);
-    assert_eq!(harness.stands(7).await, Slot::Empty);
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
 }

@@ -53,11 +53,11 @@ async fn is_open_until_w(shared: bool, lost: Lost) {
         assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader), "{lost:?}, shared: {shared}");
     }
     if shared {
-        assert_eq!(harness.stands(7).await, Slot::WriteIntent);
+        assert_eq!(harness.shared_slot(7).await, Slot::WriteIntent);
     }
     harness.pass(left - MS).await;
     // The COMMIT that nobody heard of, at the last moment.
-    harness.rows.commit(7);
+    harness.table.commit(7);
     for _ in 0..3 {
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "{lost:?}, shared: {shared}");
     }
@@ -70,7 +70,7 @@ async fn is_open_until_w(shared: bool, lost: Lost) {
     loaded.let_all_go();
     let _ = within(late).await.unwrap().unwrap();
     if shared {
-        assert_eq!(harness.stands(7).await, Slot::Empty, "the write intent was to go at W");
+        assert_eq!(harness.shared_slot(7).await, Slot::Empty, "the write intent was to go at W");
     }
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "{lost:?}, shared: {shared}");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Local), "{lost:?}, shared: {shared}");
@@ -106,7 +106,7 @@ async fn an_error_that_the_database_answered_with_ends_the_write_at_once() {
     Writer::begin(&harness, 7).await.fail().await;
     assert_eq!(harness.open_writes(), 0);
     assert_eq!(harness.status().counts.writes_ended, 1);
-    assert_eq!(harness.stands(7).await, Slot::Empty);
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Local));
 }
@@ -115,11 +115,11 @@ async fn an_error_that_the_database_answered_with_ends_the_write_at_once() {
 #[tokio::test]
 async fn case_55_a_write_that_is_rolled_back_leaves_no_row() {
     let harness = Harness::with([]).shared().build().await;
-    let rows = harness.rows.clone();
+    let rows = harness.table.clone();
     let run = async move {
         let mut transaction = rows.begin();
         transaction.put(7);
-        Err::<(), _>(Failure::Quiesced)
+        Err::<(), _>(Failure::OutcomeKnown)
     };
     assert!(harness.guard.write(7, run).await.is_err());
     assert_eq!(harness.seen(7).await, (None, Tier::Loader), "a stray positive is harmless");
@@ -155,7 +155,7 @@ async fn an_end_that_the_shared_cache_does_not_confirm_is_repeated_with_the_key_
             harness.pass(250 * MS).await;
         }
         assert_eq!(harness.open_writes(), 0, "not confirmed after the outage");
-        assert_eq!(harness.stands(7).await, Slot::Empty);
+        assert_eq!(harness.shared_slot(7).await, Slot::Empty);
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Local));
         // The shared cache is used again.
@@ -183,7 +183,7 @@ async fn an_end_that_is_never_confirmed_keeps_the_key_from_the_shared_cache() {
         let peer = harness.peer().await;
         quiet().await;
         assert_eq!(seen(within(peer.get(&7)).await.unwrap()), (Some(2), Tier::Loader));
-        harness.rows.commit(7);
+        harness.table.commit(7);
         assert_eq!(harness.seen(7).await, (Some(3), Tier::Loader));
     }
 }
@@ -245,11 +245,11 @@ async fn each_lost_write_has_its_own_window() {
     harness.pass(WINDOW / 2).await;
     assert_eq!(harness.open_writes(), 1);
     assert_eq!(
-        harness.stands(7).await,
+        harness.shared_slot(7).await,
         Slot::WriteIntent,
         "the first one's end took the other's write intent"
     );
-    harness.rows.commit(7);
+    harness.table.commit(7);
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     harness.pass(WINDOW / 2).await;
     assert_eq!(harness.open_writes(), 0);

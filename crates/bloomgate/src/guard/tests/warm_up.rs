@@ -1,4 +1,4 @@
-//! The first warm-up and its accidents (cases C01 and C35, rule A8).
+//! The first warm-up and its failures (cases 01 and 35, rule A8).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::ports::Quiesced;
 
 /// The gate passes everything, and so refuses none of the rows.
 fn is_open(harness: &Harness) {
-    for id in harness.rows.ids() {
+    for id in harness.table.ids() {
         assert_eq!(harness.guard.check(&id), Verdict::Unknown(OpenReason::Warming), "{id}");
     }
     assert!(!harness.guard.is_ready());
@@ -40,7 +40,7 @@ async fn is_cut_short(cuts: &[Cut], pause: Duration) {
         until("the scan has begun", || harness.source.scans().len() >= attempt).await;
         quiet().await;
         is_open(&harness);
-        // FakeTable that the scan has passed, and rows that it hasn't reached.
+        // Rows that the scan has passed, and rows that it hasn't reached.
         for id in [1, 60, 61, 100] {
             assert!(matches!(harness.get(id).await, Ok(Answer::Found { .. })));
         }
@@ -78,7 +78,7 @@ async fn case_35_a_scan_that_fails_at_60_percent_is_resumed_and_never_activated_
     is_cut_short(&[Cut::Error(65), Cut::Error(12), Cut::Error(3)], MS).await;
 }
 
-// Everything was handed over but the word that it was everything.
+// Every key was handed over, but not the explicit end.
 #[tokio::test]
 async fn case_35_a_scan_without_an_explicit_end_is_not_activated() {
     is_cut_short(&[Cut::Error(1_000)], MS).await;
@@ -107,7 +107,7 @@ async fn case_36_a_write_between_a_failed_scan_and_its_resumption_is_kept() {
     let harness = Harness::with((1..=100).map(|id| id * 10)).unready();
     let (harness, ()) = harness.build_with(|_, source| source.cut(Cut::Error(60))).await;
     quiet().await;
-    // Below the checkpoint, where the resumed scan won't come by.
+    // Below the checkpoint, which the resumed scan doesn't read again.
     harness.write(5).await.unwrap();
     harness.pass(SECOND).await;
     until("the gate is closed", || harness.guard.is_ready()).await;
@@ -134,7 +134,7 @@ async fn case_35_a_rebuild_that_is_cut_short_leaves_the_old_generation_in_servic
     assert!((1..=100).all(|id| !harness.refuses(id)));
 }
 
-// C35 (c), dropped in the middle, and what was dropped doesn't come back.
+// Case 35 (c), dropped in the middle, and what was dropped doesn't come back.
 #[tokio::test]
 async fn case_35_a_scan_that_is_dropped_is_not_activated() {
     let harness = Harness::with(1..=100).unready();
@@ -155,14 +155,14 @@ async fn case_35_a_scan_that_is_dropped_is_not_activated() {
 
 // Rule A8: a killed predecessor may have a COMMIT under way for as long as W.
 #[tokio::test]
-async fn a_database_that_cannot_tell_is_scanned_no_earlier_than_w_after_the_start() {
+async fn a_database_of_unknown_state_is_scanned_no_earlier_than_the_write_window_after_the_start() {
     let harness = Harness::with(1..=100).unready();
     let (harness, ()) = harness.build_with(|_, source| source.quiesced(Quiesced::Unknown)).await;
     harness.pass(WINDOW - MS).await;
     assert!(harness.source.scans().is_empty(), "scanned before W was over");
     is_open(&harness);
-    // The predecessor's last word.
-    harness.rows.commit(500);
+    // The predecessor's last commit.
+    harness.table.commit(500);
     harness.pass(MS).await;
     until("the gate is closed", || harness.guard.is_ready()).await;
     assert!(!harness.refuses(500));
@@ -170,22 +170,22 @@ async fn a_database_that_cannot_tell_is_scanned_no_earlier_than_w_after_the_star
 }
 
 #[tokio::test]
-async fn a_database_that_says_when_it_has_settled_is_scanned_then() {
+async fn a_database_that_has_quiesced_is_scanned_at_once() {
     let harness = Harness::with(1..=100).unready();
     let (harness, quiescing) =
-        harness.build_with(|failpoints, _| failpoints.hold(At::Settling)).await;
+        harness.build_with(|failpoints, _| failpoints.hold(At::Quiescing)).await;
     quiescing.arrived().await;
     quiet().await;
     assert!(harness.source.scans().is_empty(), "scanned before the database had quiesced");
     is_open(&harness);
-    harness.rows.commit(500);
+    harness.table.commit(500);
     quiescing.let_all_go();
     until("the gate is closed", || harness.guard.is_ready()).await;
     assert!(!harness.refuses(500));
 }
 
 #[tokio::test]
-async fn a_yes_of_the_database_needs_no_wait() {
+async fn a_drained_database_needs_no_wait() {
     let harness = Harness::with(1..=100).build().await;
     assert_eq!(harness.clock.unix_ms(), crate::clock::Clock::manual().0.unix_ms());
     assert_eq!(harness.source.quiesces(), 1);
@@ -194,7 +194,7 @@ async fn a_yes_of_the_database_needs_no_wait() {
 #[tokio::test]
 async fn an_error_is_no_answer_to_whether_writes_have_ended() {
     let harness = Harness::with(1..=100).unready();
-    let (harness, ()) = harness.build_with(|_, source| source.settle_errors(2)).await;
+    let (harness, ()) = harness.build_with(|_, source| source.quiesce_errors(2)).await;
     quiet().await;
     assert!(harness.source.scans().is_empty());
     assert!(harness.status().warm_up_error.unwrap().contains("earlier writes"));
@@ -206,9 +206,9 @@ async fn an_error_is_no_answer_to_whether_writes_have_ended() {
 }
 
 #[tokio::test]
-async fn a_database_that_fails_to_tell_is_scanned_after_w() {
+async fn a_database_that_fails_to_quiesce_is_scanned_after_the_write_window() {
     let harness = Harness::with(1..=100).unready();
-    let (harness, ()) = harness.build_with(|_, source| source.settle_errors(usize::MAX)).await;
+    let (harness, ()) = harness.build_with(|_, source| source.quiesce_errors(usize::MAX)).await;
     for _ in 0..29 {
         harness.pass(SECOND).await;
     }
@@ -246,14 +246,14 @@ async fn until_a_predecessors_writes_have_ended_nothing_is_cached() {
         let loaded = harness.failpoints.hold_one(At::AfterLoad);
         let late = harness.spawn_get(8);
         loaded.arrived().await;
-        harness.rows.commit(7);
-        harness.rows.commit(8);
+        harness.table.commit(7);
+        harness.table.commit(8);
         harness.pass(MS).await;
         loaded.let_all_go();
         let _ = within(late).await.unwrap().unwrap();
         quiet().await;
         for id in [7, 8] {
-            let now = harness.rows.get(id).map(|row| row.version);
+            let now = harness.table.get(id).map(|row| row.version);
             assert_eq!(harness.seen(id).await, (now, Tier::Loader), "shared: {shared}");
             assert_eq!(harness.seen(id).await, (now, Tier::Local), "shared: {shared}");
         }

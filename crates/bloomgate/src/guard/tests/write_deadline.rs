@@ -18,7 +18,7 @@ async fn run_is_not_polled_past_its_time_though_it_is_ready() {
         harness.time.advance(RUN_FOR - late);
         writer.send_commit();
         quiet().await;
-        assert_eq!(harness.rows.version(7), commits, "{late:?} before the end");
+        assert_eq!(harness.table.version(7), commits, "{late:?} before the end");
         harness.time.advance(late);
         let result = writer.result().await;
         assert!(matches!(result, Err(WriteError::TimedOut { .. })), "{result:?}");
@@ -46,7 +46,7 @@ async fn a_write_whose_runtime_is_gone_is_open_until_w_and_no_longer() {
     writer.join().unwrap();
     assert_eq!(harness.open_writes(), 1);
     harness.pass(WINDOW - MS).await;
-    harness.rows.commit(7);
+    harness.table.commit(7);
     for _ in 0..2 {
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "cached while it is open");
     }

@@ -1,4 +1,4 @@
-//! A write that does what the test tells it, when the test tells it.
+//! A write whose steps the test takes one by one.
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -11,10 +11,10 @@ use crate::guard::open_write::Kind;
 /// What a `run` can fail with.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The database said no.
-    Quiesced,
-    /// The database said nothing.
-    Unsettled,
+    /// The database has refused.
+    OutcomeKnown,
+    /// The database has not answered.
+    OutcomeUnknown,
     Admit(AdmitError),
 }
 
@@ -26,7 +26,7 @@ impl From<AdmitError> for Failure {
 
 impl WriteFailure for Failure {
     fn outcome_is_known(&self) -> bool {
-        !matches!(self, Failure::Unsettled)
+        !matches!(self, Failure::OutcomeUnknown)
     }
 }
 
@@ -55,19 +55,19 @@ impl Writer {
     /// Calls `write` or `update`; returns at once.
     pub(super) fn call_as(harness: &Harness, id: i64, kind: Kind) -> Self {
         let (orders, mut listening) = mpsc::unbounded_channel();
-        let (tell, news) = mpsc::unbounded_channel();
-        let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
+        let (done, news) = mpsc::unbounded_channel();
+        let (guard, table) = (harness.guard.clone(), harness.table.clone());
         let run = async move {
-            // A test that has gone away wants no news.
-            let _ = tell.send(());
+            // The test may have dropped its end.
+            let _ = done.send(());
             while let Some(order) = listening.recv().await {
                 match order {
-                    Order::Commit => _ = rows.commit(id),
-                    Order::Delete => _ = rows.delete(id),
+                    Order::Commit => _ = table.commit(id),
+                    Order::Delete => _ = table.delete(id),
                     Order::Return(result) => return result,
                     Order::Panic => panic!("the test says so"),
                 }
-                let _ = tell.send(());
+                let _ = done.send(());
             }
             std::future::pending().await
         };
@@ -134,18 +134,18 @@ impl Writer {
         self.result().await.unwrap();
     }
 
-    /// Makes `run` return an error after which nobody knows what became of the write.
+    /// Makes `run` return an error that leaves the write's outcome unknown.
     pub(super) async fn lose(self) {
-        self.finish(Err(Failure::Unsettled));
+        self.finish(Err(Failure::OutcomeUnknown));
         let lost = self.result().await;
-        assert!(matches!(lost, Err(WriteError::Run(Failure::Unsettled))), "{lost:?}");
+        assert!(matches!(lost, Err(WriteError::Run(Failure::OutcomeUnknown))), "{lost:?}");
     }
 
     /// Makes `run` return an error that says that the write is over.
     pub(super) async fn fail(self) {
-        self.finish(Err(Failure::Quiesced));
+        self.finish(Err(Failure::OutcomeKnown));
         let failed = self.result().await;
-        assert!(matches!(failed, Err(WriteError::Run(Failure::Quiesced))), "{failed:?}");
+        assert!(matches!(failed, Err(WriteError::Run(Failure::OutcomeKnown))), "{failed:?}");
     }
 
     pub(super) async fn panic(self) {
@@ -154,7 +154,7 @@ impl Writer {
         assert!(matches!(lost, Err(WriteError::Panicked)), "{lost:?}");
     }
 
-    /// The caller goes away.
+    /// Drops the caller's future.
     pub(super) fn leave(&self) {
         self.ended.abort();
     }

@@ -1,4 +1,4 @@
-//! Whoever goes away takes nothing along (cases C30, C32 and C55, rule A7).
+//! Callers that are dropped: their loads and writes go on (cases 30, 32 and 55, rule A7).
 
 use std::future::Future;
 use std::pin::pin;
@@ -17,8 +17,8 @@ use crate::guard::Admit;
 /// More polls than any future here needs.
 const MANY: usize = 24;
 
-/// Polls `future` so many times, with everything else running in between, then drops it. True if
-/// it was over before.
+/// Polls `future` this many times, with other tasks running in between, then drops it. True if
+/// it was ready before.
 async fn poll_and_drop(polls: usize, future: impl Future) -> bool {
     let mut future = pin!(future);
     for _ in 0..polls {
@@ -54,11 +54,11 @@ async fn case_30_a_caller_that_goes_away_at_any_point_leaves_the_others_their_an
             assert_eq!(harness.status().in_flight.loads, 0);
             assert_eq!(harness.seen(7).await, (Some(1), Tier::Local));
         }
-        assert!(cut_short >= 2, "nobody was cut short");
+        assert!(cut_short >= 2, "no caller was cut short");
     }
 }
 
-/// All steps of a load at which everybody may be gone.
+/// All steps of a load at which its callers may all be gone.
 const STEPS: [At; 5] =
     [At::BeforeRead, At::AfterRead, At::BeforeLoad, At::AfterLoad, At::BeforeFill];
 
@@ -85,7 +85,7 @@ async fn case_30_when_all_callers_go_away_nothing_is_left_behind() {
 }
 
 #[tokio::test]
-async fn case_32_those_who_joined_a_load_that_panics_get_an_error_and_the_next_one_an_answer() {
+async fn case_32_followers_of_a_load_that_panics_get_an_error_and_the_next_request_an_answer() {
     for shared in [false, true] {
         let harness = Harness::with([7, 8]).open_gate().shared_if(shared).build().await;
         let loading = harness.failpoints.hold(At::BeforeLoad);
@@ -113,7 +113,7 @@ async fn case_55_a_caller_of_write_that_goes_away_at_any_point_leaves_a_write_th
     let mut committed = 0;
     for polls in 0..MANY {
         let harness = Harness::with([]).shared().build().await;
-        let rows = harness.rows.clone();
+        let rows = harness.table.clone();
         let run = async move {
             tokio::task::yield_now().await;
             rows.commit(7);
@@ -122,9 +122,9 @@ async fn case_55_a_caller_of_write_that_goes_away_at_any_point_leaves_a_write_th
         };
         let over = poll_and_drop(polls, harness.guard.write(7, run)).await;
         quiet().await;
-        // Never polled, it never was.
-        assert_eq!(harness.rows.version(7), usize::from(polls > 0), "over: {over}");
-        committed += harness.rows.version(7);
+        // A future that is never polled writes nothing.
+        assert_eq!(harness.table.version(7), usize::from(polls > 0), "over: {over}");
+        committed += harness.table.version(7);
         assert_eq!(harness.open_writes(), 0, "{polls} polls");
         assert_eq!(harness.status().counts.writes_unknown, 0);
         assert_eq!(harness.refuses(7), polls == 0);
@@ -157,11 +157,11 @@ async fn case_55_a_caller_of_create_that_goes_away_at_any_point_leaves_a_row_tha
     for shared in [false, true] {
         for polls in 0..MANY {
             let harness = Harness::with([]).shared_if(shared).build().await;
-            let rows = harness.rows.clone();
+            let rows = harness.table.clone();
             let creating = harness.guard.create(|admit| insert(rows, admit));
             let _ = poll_and_drop(polls, creating).await;
             quiet().await;
-            let ids = harness.rows.ids();
+            let ids = harness.table.ids();
             assert_eq!(ids.len(), usize::from(polls > 0), "{polls} polls");
             for id in ids {
                 assert!(!harness.refuses(id), "{polls} polls");
@@ -186,14 +186,14 @@ async fn case_55_a_caller_of_create_that_goes_away_during_begin_leaves_a_row_tha
     ] {
         let harness = Harness::with([]).shared().build().await;
         let at = harness.failpoints.hold(step);
-        let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
+        let (guard, rows) = (harness.guard.clone(), harness.table.clone());
         let creating = tokio::spawn(async move { guard.create(|admit| insert(rows, admit)).await });
         at.arrived().await;
         creating.abort();
         quiet().await;
         at.let_all_go();
         until("the write is over", || harness.guard.0.running_writes.borrow().running == 0).await;
-        let id = harness.rows.ids()[0];
+        let id = harness.table.ids()[0];
         assert!(!harness.refuses(id));
         assert_eq!(harness.seen(id).await, (Some(1), Tier::Loader), "{step:?}");
         assert_eq!(harness.seen(id).await, (Some(1), Tier::Local), "{step:?}");
@@ -205,11 +205,11 @@ async fn case_55_a_caller_of_create_that_goes_away_during_begin_leaves_a_row_tha
 async fn the_admission_comes_before_the_commit() {
     let harness = Harness::with([]).build().await;
     let announcing = harness.failpoints.hold(At::Backplane);
-    let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
+    let (guard, rows) = (harness.guard.clone(), harness.table.clone());
     let creating = tokio::spawn(async move { guard.create(|admit| insert(rows, admit)).await });
     announcing.arrived().await;
     quiet().await;
-    assert!(harness.rows.ids().is_empty(), "committed before it was admitted");
+    assert!(harness.table.ids().is_empty(), "committed before it was admitted");
     assert!(!harness.refuses(1_000_001));
     announcing.let_all_go();
     let id = within(creating).await.unwrap().unwrap();
@@ -220,13 +220,13 @@ async fn the_admission_comes_before_the_commit() {
 async fn case_55_a_create_that_cannot_admit_does_not_commit() {
     let harness = Harness::with([]).shared().build().await;
     harness.store().faults(super::store::Faults { no_put_intent: true, ..Default::default() });
-    let rows = harness.rows.clone();
+    let rows = harness.table.clone();
     let failed = within(harness.guard.create(|admit| insert(rows, admit))).await;
     let expected = |failed: &Result<i64, WriteError<Failure>>| {
         matches!(failed, Err(WriteError::Run(Failure::Admit(AdmitError::Store(_)))))
     };
     assert!(expected(&failed), "{failed:?}");
-    assert!(harness.rows.ids().is_empty());
+    assert!(harness.table.ids().is_empty());
     assert_eq!(harness.open_writes(), 0);
     harness.is_tidy().await;
 }
@@ -235,7 +235,7 @@ async fn case_55_a_create_that_cannot_admit_does_not_commit() {
 #[tokio::test]
 async fn a_create_of_several_rows_admits_each_and_ends_each() {
     let harness = Harness::with([]).shared().build().await;
-    let rows = harness.rows.clone();
+    let rows = harness.table.clone();
     let created = harness.guard.create(|admit| async move {
         let mut transaction = rows.begin();
         let ids = [transaction.insert(), transaction.insert(), transaction.insert()];
@@ -258,7 +258,7 @@ async fn a_create_of_several_rows_admits_each_and_ends_each() {
 async fn an_admit_that_is_used_after_the_end_is_refused() {
     let harness = Harness::with([]).shared().build().await;
     let kept: Arc<parking_lot::Mutex<Option<Admit<i64>>>> = Arc::default();
-    let (keep, rows) = (Arc::clone(&kept), harness.rows.clone());
+    let (keep, rows) = (Arc::clone(&kept), harness.table.clone());
     let created = harness.guard.create(|admit| async move {
         *keep.lock() = Some(admit.clone());
         insert(rows, admit).await
@@ -276,7 +276,7 @@ async fn an_admit_that_is_used_after_the_end_is_refused() {
 async fn an_admission_that_the_end_overtakes_is_refused_and_harmless() {
     let harness = Harness::with([]).shared().build().await;
     let kept: Arc<parking_lot::Mutex<Option<Admit<i64>>>> = Arc::default();
-    let (keep, rows) = (Arc::clone(&kept), harness.rows.clone());
+    let (keep, rows) = (Arc::clone(&kept), harness.table.clone());
     let (go, wait) = tokio::sync::oneshot::channel::<()>();
     let (guard, keeping) = (harness.guard.clone(), Arc::clone(&keep));
     let creating = tokio::spawn(async move {
@@ -308,7 +308,7 @@ async fn an_admission_that_the_end_overtakes_is_refused_and_harmless() {
 #[tokio::test]
 async fn a_create_that_is_cut_off_leaves_its_keys_open_until_w() {
     let harness = Harness::with([]).build().await;
-    let (guard, rows) = (harness.guard.clone(), harness.rows.clone());
+    let (guard, rows) = (harness.guard.clone(), harness.table.clone());
     let creating = tokio::spawn(async move {
         guard
             .create(|admit| async move {
@@ -325,13 +325,13 @@ async fn a_create_that_is_cut_off_leaves_its_keys_open_until_w() {
     assert!(matches!(result, Err(WriteError::TimedOut { .. })), "{result:?}");
     assert_eq!(harness.open_writes(), 1);
     assert_eq!(harness.seen(7).await, (None, Tier::Loader));
-    harness.rows.commit(7);
+    harness.table.commit(7);
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     harness.is_tidy().await;
     assert_eq!(harness.seen(7).await.0, Some(1));
 }
 
-// C32, a write that panics: the next one goes through at once.
+// Case 32, a write that panics: the next one goes through at once.
 #[tokio::test]
 async fn case_32_after_a_write_that_panicked_others_of_the_key_go_on() {
     let harness = Harness::with([7]).shared().build().await;
