@@ -25,7 +25,7 @@ mod write;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -198,7 +198,7 @@ impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
     /// A layer was put before its first service.
     #[cfg(feature = "tower")]
     pub(crate) fn count_layer(&self) {
-        self.0.guarded_routes.fetch_add(1, Ordering::Relaxed);
+        self.0.guarded_routes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// Writes a row whose key the caller chose: an insert or an upsert.
