@@ -71,17 +71,15 @@ pub(crate) fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
                 braces.push(name);
             }
             Token::Sign('}') => _ = braces.pop(),
-            word if word.is_word("crate") || word.is_word("super") => {
-                if tokens.get(at + 1) == Some(&Token::Separator) {
-                    let inline = braces.iter().flatten().cloned();
-                    let here: Vec<String> = module.iter().cloned().chain(inline).collect();
-                    let mut next = at;
-                    for (path, _) in tree(&tokens, &mut next) {
-                        found.extend(from_root(&here, &path));
-                    }
-                    at = next;
-                    continue;
+            word if (word.is_word("crate") || word.is_word("super"))
+                && tokens.get(at + 1) == Some(&Token::Separator) =>
+            {
+                let inline = braces.iter().flatten().cloned();
+                let here: Vec<String> = module.iter().cloned().chain(inline).collect();
+                for (path, _) in tree(&tokens, &mut at) {
+                    found.extend(from_root(&here, &path));
                 }
+                continue;
             }
             _ => {}
         }
