@@ -26,7 +26,7 @@ const NO_PUT_INTENT: Faults = Faults {
 
 // Rule B10.
 #[tokio::test]
-async fn a_write_whose_mark_is_refused_fails_before_it_starts() {
+async fn a_write_whose_intent_is_refused_fails_before_it_starts() {
     for faults in [NO_PUT_INTENT, Faults { down: true, ..Faults::default() }] {
         let harness = Harness::with([7]).shared().build().await;
         assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));

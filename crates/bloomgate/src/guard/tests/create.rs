@@ -18,7 +18,7 @@ async fn the_proof_of_another_create_opens_the_gate_until_it_is_rebuilt() {
     let harness = Harness::with(1..=30).build().await;
     let kept: Arc<Mutex<Option<Admitted<i64>>>> = Arc::default();
     let keep = Arc::clone(&kept);
-    let rows = harness.rows.clone();
+    let rows = harness.table.clone();
     // Two proofs of one write: one is returned, the other kept.
     let created = harness.guard.create(|admit| async move {
         let proof = admit.key(100).await?;
@@ -28,7 +28,7 @@ async fn the_proof_of_another_create_opens_the_gate_until_it_is_rebuilt() {
     });
     within(created).await.unwrap();
     let foreign = kept.lock().take().unwrap();
-    let rows = harness.rows.clone();
+    let rows = harness.table.clone();
     let end = harness.failpoints.hold(At::BeforeEnd);
     // The row is committed without admission, and the other proof is handed in.
     let created = harness.guard.create(|_admit| async move {

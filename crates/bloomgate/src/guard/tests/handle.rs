@@ -19,8 +19,8 @@ async fn a_row_written_between_begin_and_end_is_found_at_once() {
         let (one, other) =
             (harness.guard.begin(7).await.unwrap(), harness.guard.begin(500).await.unwrap());
         assert!(!harness.refuses(500), "not admitted before the commit");
-        harness.rows.commit(7);
-        harness.rows.commit(500);
+        harness.table.commit(7);
+        harness.table.commit(500);
         // While the keys are open, nothing is cached.
         for _ in 0..2 {
             assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "shared: {shared}");
@@ -42,7 +42,7 @@ async fn a_handle_that_is_dropped_leaves_its_key_open_until_the_write_window_end
     assert_eq!(harness.status().counts.writes_unknown, 1);
     harness.pass(WINDOW - MS).await;
     assert_eq!(harness.open_writes(), 1);
-    harness.rows.commit(7);
+    harness.table.commit(7);
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     harness.pass(MS).await;
     assert_eq!(harness.open_writes(), 0);
@@ -60,7 +60,7 @@ async fn an_end_after_the_write_window_says_so_and_invalidates_all_the_same() {
     assert_eq!(write.time_left(), Duration::ZERO);
     // The entry has lapsed, so the old row is cached again.
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
-    harness.rows.commit(7);
+    harness.table.commit(7);
     let late = within(write.end()).await;
     assert!(matches!(late, Err(EndError::TooLate { late }) if late == SECOND), "{late:?}");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
@@ -72,7 +72,7 @@ async fn begin_many_begins_all_keys_or_none() {
     let write = harness.guard.begin_many(100..200).await.unwrap();
     assert_eq!(harness.open_writes(), 100);
     assert!((100..200).all(|id| !harness.refuses(id)));
-    (100..200).for_each(|id| _ = harness.rows.commit(id));
+    (100..200).for_each(|id| _ = harness.table.commit(id));
     within(write.end()).await.unwrap();
     assert_eq!(harness.open_writes(), 0);
     assert_eq!(harness.seen(150).await.0, Some(1));
@@ -92,7 +92,7 @@ async fn begin_existing_admits_nothing_and_answers_from_a_proof_of_absence() {
     assert!(matches!(absent, Err(AdmitError::Absent)), "{absent:?}");
     assert!(harness.refuses(500));
     let write = harness.guard.begin_existing(7).await.unwrap();
-    harness.rows.commit(7);
+    harness.table.commit(7);
     within(write.end()).await.unwrap();
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
 }
@@ -109,7 +109,7 @@ async fn a_caller_that_departs_during_begin_leaves_no_key_open() {
     quiet().await;
     joining.let_all_go();
     until("the key is closed", || harness.open_writes() == 0).await;
-    assert_eq!(harness.stands(7).await, Slot::Empty);
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
     assert_eq!(harness.status().counts.writes_unknown, 0);
 }
 
@@ -118,7 +118,7 @@ async fn a_caller_that_departs_during_begin_leaves_no_key_open() {
 async fn a_caller_that_departs_during_end_leaves_no_key_open() {
     let harness = Harness::with([7]).shared().build().await;
     let write = harness.guard.begin(7).await.unwrap();
-    harness.rows.commit(7);
+    harness.table.commit(7);
     let ending = harness.failpoints.hold(At::BeforeClearIntent);
     let caller = tokio::spawn(async move { write.end().await });
     ending.arrived().await;
@@ -126,7 +126,7 @@ async fn a_caller_that_departs_during_end_leaves_no_key_open() {
     quiet().await;
     ending.let_all_go();
     until("the key is closed", || harness.open_writes() == 0).await;
-    assert_eq!(harness.stands(7).await, Slot::Empty);
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
     assert_eq!(harness.seen(7).await.0, Some(2));
 }
 

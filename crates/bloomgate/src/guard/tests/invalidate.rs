@@ -14,8 +14,8 @@ async fn a_row_changed_elsewhere_is_found_after_its_key_is_invalidated() {
     for shared in [false, true] {
         let harness = Harness::with([7]).shared_if(shared).build().await;
         assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
-        harness.rows.commit(7);
-        harness.rows.commit(500);
+        harness.table.commit(7);
+        harness.table.commit(500);
         assert_eq!(harness.seen(7).await, (Some(1), Tier::Local), "nothing said otherwise");
         within(harness.guard.invalidate(&7)).await.unwrap();
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "shared: {shared}");
@@ -35,7 +35,7 @@ async fn a_load_that_began_before_an_invalidation_is_not_kept() {
         let loaded = harness.failpoints.hold_one(At::AfterLoad);
         let reader = harness.spawn_get(7);
         loaded.arrived().await;
-        harness.rows.commit(7);
+        harness.table.commit(7);
         within(harness.guard.invalidate(&7)).await.unwrap();
         loaded.let_all_go();
         assert_eq!(seen(within(reader).await.unwrap().unwrap()).0, Some(1));
@@ -59,7 +59,7 @@ async fn invalidate_where_picks_among_the_keys_in_hand() {
     for id in 1..=25 {
         let _ = harness.seen(id).await;
     }
-    (1..=25).for_each(|id| _ = harness.rows.commit(id));
+    (1..=25).for_each(|id| _ = harness.table.commit(id));
     // Rows and sentinels alike.
     let picked = within(harness.guard.invalidate_where(|id| id % 5 == 0)).await.unwrap();
     assert_eq!(picked, 5);
@@ -84,9 +84,9 @@ async fn invalidate_all_reaches_every_cache_and_spares_open_writes() {
     quiet().await;
     assert_eq!(seen(within(peer.get(&3)).await.unwrap()).1, Tier::Shared);
     let writer = Writer::begin(&harness, 7).await;
-    (1..=20).for_each(|id| _ = harness.rows.commit(id));
+    (1..=20).for_each(|id| _ = harness.table.commit(id));
     within(harness.guard.invalidate_all()).await.unwrap();
-    assert_eq!(harness.stands(7).await, Slot::WriteIntent);
+    assert_eq!(harness.shared_slot(7).await, Slot::WriteIntent);
     for id in 1..=20 {
         assert_eq!(harness.seen(id).await, (Some(2), Tier::Loader), "{id}");
     }
@@ -103,7 +103,7 @@ async fn a_shared_hit_on_its_way_while_everything_is_invalidated_is_not_kept() {
     let read = harness.failpoints.hold_one(At::AfterRead);
     let reader = harness.spawn_get(7);
     read.arrived().await;
-    harness.rows.commit(7);
+    harness.table.commit(7);
     within(harness.guard.invalidate_all()).await.unwrap();
     read.let_all_go();
     assert_eq!(seen(within(reader).await.unwrap().unwrap()).0, Some(1));

@@ -68,7 +68,7 @@ async fn shutdown_opens_the_gate_and_takes_no_new_writes_before_it_waits() {
         "a write began: {refused:?}"
     );
     assert!(matches!(harness.guard.begin(8).await, Err(AdmitError::ShuttingDown)));
-    assert_eq!(harness.rows.get(8), None);
+    assert_eq!(harness.table.get(8), None);
     writer.end().await;
     assert_eq!(within(down).await.unwrap(), 0);
     assert_eq!(harness.seen(7).await.0, None);

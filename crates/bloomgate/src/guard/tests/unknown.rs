@@ -221,7 +221,7 @@ async fn an_end_that_is_not_answered_costs_the_caller_one_budget() {
 
 // Rule A5, the order: while the write intent's removal is on its way, the key is open here.
 #[tokio::test]
-async fn the_bypass_ends_after_the_mark() {
+async fn the_bypass_ends_after_the_intent() {
     let harness = Harness::with([7]).open_gate().shared().build().await;
     let without_intent = harness.failpoints.hold(At::AfterClearIntent);
     let mut writer = Writer::begin(&harness, 7).await;
