@@ -69,7 +69,7 @@ async fn yield_often() {
     }
 }
 
-/// Lets the watches run for so many seconds.
+/// Lets the watches run for this many seconds.
 async fn pass(time: &ManualTime, seconds: u32) {
     for _ in 0..seconds * 4 {
         yield_often().await;

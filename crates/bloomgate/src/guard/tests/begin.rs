@@ -50,7 +50,7 @@ async fn a_write_whose_intent_is_refused_fails_before_it_starts() {
 }
 
 #[tokio::test]
-async fn run_starts_only_once_the_mark_stands() {
+async fn run_starts_only_once_the_intent_stands() {
     let harness = Harness::with([7]).shared().build().await;
     let with_intent = harness.failpoints.hold(At::AfterPutIntent);
     let mut writer = Writer::call(&harness, 7);
@@ -64,7 +64,7 @@ async fn run_starts_only_once_the_mark_stands() {
     writer.end().await;
 }
 
-// Rule A1: the key is in the open set, the gate and out of the caches before anybody is asked.
+// Rule A1: the key is in the open set, the gate and out of the caches before any other party is asked.
 #[tokio::test]
 async fn the_local_part_of_begin_comes_first() {
     let harness = Harness::with(1..=30).shared().build().await;
@@ -85,7 +85,7 @@ async fn the_local_part_of_begin_comes_first() {
 
 // A write intent whose answer was lost may stand; it is taken away behind the caller's back.
 #[tokio::test]
-async fn a_mark_that_was_not_confirmed_is_called_off() {
+async fn an_intent_that_was_not_confirmed_is_removed() {
     let harness = Harness::with([7]).shared().build().await;
     let with_intent = harness.failpoints.hold(At::AfterPutIntent);
     let writer = Writer::call(&harness, 7);
@@ -132,7 +132,7 @@ async fn a_write_whose_announcement_takes_all_its_time_fails_before_it_starts() 
 // What the old entry said is not served by this process until it must have expired, though it
 // stands all the time.
 #[tokio::test]
-async fn under_allow_stale_an_unmarked_key_is_not_read_from_the_shared_cache_for_a_while() {
+async fn under_allow_stale_a_key_without_intent_is_not_read_from_the_shared_cache_for_a_while() {
     let accept = |described: crate::GuardBuilder<_, _>| {
         described.on_store_failure(OnStoreFailure::AllowStale)
     };
@@ -187,7 +187,7 @@ async fn under_allow_stale_a_write_goes_on_while_the_shared_cache_is_down() {
 
 // Rule B9: a write intent outlives the window by a margin, and then goes by itself.
 #[tokio::test]
-async fn a_mark_outlives_the_window_and_then_goes() {
+async fn an_intent_outlives_the_window_and_then_expires() {
     let harness = Harness::with([7]).shared().build().await;
     Writer::begin(&harness, 7).await.lose().await;
     harness.store().faults(Faults { no_clear_intent: true, ..Faults::default() });

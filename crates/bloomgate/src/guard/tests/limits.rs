@@ -70,7 +70,7 @@ async fn loads_wait_for_a_permit_until_the_queue_timeout() {
     assert_eq!(harness.store().memory().len(), 2, "the leases of what was shed went back");
 }
 
-// Ids that were never seen to exist have a smaller share, so that an open gate's flood leaves room.
+// Ids that were never seen to exist have a smaller share, so that a flood through an open gate leaves permits.
 #[tokio::test]
 async fn a_flood_of_unseen_ids_leaves_permits_for_rows_that_exist() {
     let narrow = |described: crate::GuardBuilder<_, _>| {

@@ -1,4 +1,4 @@
-//! Writes of which nobody knows what became: open until W, and then over (rules A5, A6).
+//! Writes of unknown outcome: open until W, and then over (rules A5, A6).
 
 use super::failpoints::At;
 use super::harness::{Harness, MS, RUN_FOR, SECOND, WINDOW, seen};
@@ -56,7 +56,7 @@ async fn is_open_until_w(shared: bool, lost: Lost) {
         assert_eq!(harness.shared_slot(7).await, Slot::WriteIntent);
     }
     harness.pass(left - MS).await;
-    // The COMMIT that nobody heard of, at the last moment.
+    // The COMMIT whose answer was lost, at the last moment.
     harness.table.commit(7);
     for _ in 0..3 {
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "{lost:?}, shared: {shared}");
