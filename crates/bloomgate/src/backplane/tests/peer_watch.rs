@@ -152,4 +152,7 @@ async fn a_second_guard_is_not_attached_and_leaving_ends_the_link() {
     assert!(instance.watch.attach(Arc::new(Recorder::default())).is_err());
     instance.watch.leave().await;
     assert_eq!(instance.link(), Some(LinkState::OutOfSync(OpenReason::ShuttingDown)));
+    // Its row is gone at once, not only once it has been silent for long enough.
+    let others = store.heartbeat("test", InstanceId::fresh(), GONE_AFTER).await.unwrap();
+    assert_eq!(others, []);
 }
