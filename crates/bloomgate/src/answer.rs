@@ -87,6 +87,7 @@ impl fmt::Display for OpenReason {
 
 /// The module that answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Tier {
     /// The gate refused; no cache and no database was asked.
     Gate,

@@ -63,6 +63,7 @@ impl fmt::Debug for Cursor {
 
 /// Where a scan begins.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub enum ScanFrom {
     /// Before the first key.
     #[default]
