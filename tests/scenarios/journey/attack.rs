@@ -43,13 +43,13 @@ fn assert_no_failed_load(report: &Value) {
 /// The gate holds as many ids as it is sized for, and each absent id is read once. So the number of
 /// loads is binomial with a mean of at most `requests × rate`. With a large mean it exceeds five
 /// standard deviations above that in one run of 3,000,000; a small mean has a longer tail, for which
-/// the limit has five more where the mean isn't zero. A test whose purpose is the rate has a mean of
-/// 500 or more, which makes the limit at most 24 % above the mean.
+/// the limit has five more below 100. A test whose purpose is the rate has a mean of 500 or more,
+/// which makes the limit at most 22 % above the mean.
 fn assert_refused(report: &Value, requests: u64, rate: f64) {
     assert_eq!(report["attack"]["statuses"]["404"], requests, "{report}");
     let loads = report["guard"]["absent_loads"].as_u64().unwrap();
     let mean = requests as f64 * rate;
-    let tail = if mean > 0.0 { 5.0 } else { 0.0 };
+    let tail = if mean > 0.0 && mean < 100.0 { 5.0 } else { 0.0 };
     let limit = mean + 5.0 * (mean * (1.0 - rate)).sqrt() + tail;
     assert!(loads as f64 <= limit, "{loads} loads of {requests}, limit {limit}: {report}");
     let refused = report["guard"]["refused"].as_u64().unwrap();
