@@ -86,6 +86,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod alloc;
+mod any_set;
 mod bitmap;
 mod block;
 mod bloom;
@@ -104,6 +105,7 @@ pub mod snapshot;
 mod striped_counter;
 mod table;
 
+pub use any_set::AnySet;
 pub use bitmap::Bitmap;
 pub use bloom::BloomFilter;
 pub use classic::ClassicBloom;

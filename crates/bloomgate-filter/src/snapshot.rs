@@ -7,7 +7,8 @@
 //!
 //! ```
 //! use bloomgate_filter::{
-//!     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret, snapshot,
+//!     BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Membership as _,
+//!     Secret, snapshot,
 //! };
 //!
 //! let secret = Secret::new(b"replace with 32 random bytes")?;
@@ -22,7 +23,7 @@
 //!
 //! let loaded = snapshot::read(bytes.as_slice(), bytes.len() as u64, Some(&secret))?;
 //! assert_eq!(loaded.header.position(), position);
-//! assert!(loaded.set.into_membership().contains(b"present"));
+//! assert!(loaded.set.contains(b"present"));
 //! # Ok::<(), bloomgate_filter::Error>(())
 //! ```
 //!
@@ -52,13 +53,9 @@
 //! `docs/SNAPSHOT.md` in the repository specifies the format.
 
 use std::io::{Read, Write};
-use std::sync::Arc;
 
-use crate::bitmap::Bitmap;
-use crate::bloom::BloomFilter;
-use crate::classic::ClassicBloom;
+use crate::any_set::AnySet;
 use crate::error::Error;
-use crate::exact::ExactSet;
 use crate::hash::Secret;
 use crate::membership::Membership;
 
@@ -74,7 +71,7 @@ mod tests;
 pub use file::{inspect, load, save};
 use header::FamilyParams;
 pub use header::{Header, MAX_POSITION_BYTES};
-use sealed::Set;
+use sealed::WriteBody;
 use stream::{BodyReader, SnapshotReader};
 
 /// A set that can be written as a snapshot.
@@ -92,98 +89,32 @@ use stream::{BodyReader, SnapshotReader};
 /// }
 /// # Ok::<(), bloomgate_filter::Error>(())
 /// ```
-pub trait Persist: sealed::AsSet {}
+pub trait Persist: Membership + sealed::WriteBody {}
 
 mod sealed {
-    use super::{Bitmap, BloomFilter, ClassicBloom, ExactSet};
+    use std::io::Write;
 
-    /// Keeps [`Persist`](super::Persist) to this crate.
-    pub trait AsSet {
-        fn as_set(&self) -> Set<'_>;
-    }
+    use crate::error::Error;
 
-    /// The set behind a [`Persist`](super::Persist).
-    #[derive(Debug)]
-    pub enum Set<'a> {
-        Bloom(&'a BloomFilter),
-        Classic(&'a ClassicBloom),
-        Bitmap(&'a Bitmap),
-        Exact(&'a ExactSet),
-    }
-}
-
-macro_rules! persist {
-    ($($variant:ident: $family:ty),+) => {$(
-        impl Persist for $family {}
-
-        impl sealed::AsSet for $family {
-            fn as_set(&self) -> Set<'_> {
-                Set::$variant(self)
-            }
-        }
-    )+};
-}
-
-persist!(Bloom: BloomFilter, Classic: ClassicBloom, Bitmap: Bitmap, Exact: ExactSet);
-
-/// A set of any family, as read from a snapshot.
-///
-/// ```
-/// use bloomgate_filter::snapshot::AnySet;
-/// use bloomgate_filter::{
-///     ClassicBloom, ClassicParams, FalsePositiveRate, HashAlgorithm, KeyedHasher, Secret,
-/// };
-///
-/// let secret = Secret::new(b"replace with 32 random bytes")?;
-/// let hasher = KeyedHasher::new(HashAlgorithm::Xxh3, &secret, &[7; 16]);
-/// let params = ClassicParams::new(10_000, FalsePositiveRate::new(0.001)?)?;
-/// let set = AnySet::Classic(ClassicBloom::new(params, hasher)?).into_membership();
-/// assert!(!set.contains(b"absent"));
-/// # Ok::<(), bloomgate_filter::Error>(())
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum AnySet {
-    /// A cache-line-blocked Bloom filter.
-    Bloom(BloomFilter),
-    /// A textbook Bloom filter.
-    Classic(ClassicBloom),
-    /// An exact set of integers.
-    Bitmap(Bitmap),
-    /// An exact set of keys of any kind.
-    Exact(ExactSet),
-}
-
-impl AnySet {
-    /// The set as a trait object, for lookups and inserts.
-    pub fn into_membership(self) -> Arc<dyn Membership> {
-        match self {
-            Self::Bloom(set) => Arc::new(set),
-            Self::Classic(set) => Arc::new(set),
-            Self::Bitmap(set) => Arc::new(set),
-            Self::Exact(set) => Arc::new(set),
-        }
+    /// Keeps [`Persist`](super::Persist) to this crate; implemented beside each family's body.
+    pub trait WriteBody {
+        /// Writes header and body.
+        fn write_snapshot(&self, position: &[u8], out: &mut dyn Write) -> Result<(), Error>;
     }
 }
 
 impl Persist for AnySet {}
 
-impl sealed::AsSet for AnySet {
-    fn as_set(&self) -> Set<'_> {
-        match self {
-            Self::Bloom(set) => Set::Bloom(set),
-            Self::Classic(set) => Set::Classic(set),
-            Self::Bitmap(set) => Set::Bitmap(set),
-            Self::Exact(set) => Set::Exact(set),
-        }
+impl WriteBody for AnySet {
+    fn write_snapshot(&self, position: &[u8], out: &mut dyn Write) -> Result<(), Error> {
+        self.as_set().write_snapshot(position, out)
     }
 }
 
 /// A snapshot that was read: its header and its set.
 ///
 /// ```
-/// use bloomgate_filter::snapshot::{self, AnySet};
-/// use bloomgate_filter::Bitmap;
+/// use bloomgate_filter::{AnySet, Bitmap, snapshot};
 ///
 /// let ids = Bitmap::new();
 /// ids.insert_id(42);
@@ -221,17 +152,12 @@ pub struct Loaded {
 pub fn write<W: Write>(
     set: &(impl Persist + ?Sized),
     position: &[u8],
-    out: W,
+    mut out: W,
 ) -> Result<(), Error> {
     if position.len() > MAX_POSITION_BYTES {
         return Err(Error::PositionTooLong { bytes: position.len() });
     }
-    match set.as_set() {
-        Set::Bloom(filter) => bloom_body::write_bloom(filter, position, out),
-        Set::Classic(filter) => bloom_body::write_classic(filter, position, out),
-        Set::Bitmap(bitmap) => bitmap_body::write(bitmap, position, out),
-        Set::Exact(set) => exact_body::write(set, position, out),
-    }
+    set.write_snapshot(position, &mut out)
 }
 
 /// Reads a snapshot of `length` bytes from `input`, which must end after them.

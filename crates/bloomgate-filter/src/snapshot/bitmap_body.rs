@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 
 use super::header::{FamilyParams, Header, invalid};
 use super::stream::{BodyReader, SnapshotWriter};
+use super::{Persist, sealed::WriteBody};
 use crate::bitmap::Bitmap;
 use crate::bitmap::snapshot_view::{BitmapBuilder, ChunkRules, ChunkView, PAGE_WORDS};
 use crate::error::Error;
@@ -17,34 +18,38 @@ const PAGE_BYTES: usize = 8 * PAGE_WORDS;
 /// Bytes of the shortest chunk: its word and one position.
 pub(super) const MIN_BYTES: u64 = 10;
 
-pub(super) fn write<W: Write>(bitmap: &Bitmap, position: &[u8], out: W) -> Result<(), Error> {
-    let non_integer_keys = bitmap.has_non_integer_keys();
-    let view = bitmap.snapshot_view();
-    let counts = view.counts();
-    let header = Header {
-        family_params: FamilyParams::Bitmap { chunks: counts.chunks, non_integer_keys },
-        items: bitmap.stats().items,
-        body_bytes: 8 * counts.chunks + 2 * counts.in_arrays + PAGE_BYTES as u64 * counts.pages,
-        position: position.into(),
-    };
-    let mut writer = SnapshotWriter::new(out, &header)?;
-    for (number, chunk) in view.chunks() {
-        match chunk {
-            ChunkView::Array(positions) => {
-                writer.put(&(number << 16 | positions.len() as u64).to_le_bytes())?;
-                for position in positions {
-                    writer.put(&position.to_le_bytes())?;
+impl Persist for Bitmap {}
+
+impl WriteBody for Bitmap {
+    fn write_snapshot(&self, position: &[u8], out: &mut dyn Write) -> Result<(), Error> {
+        let non_integer_keys = self.has_non_integer_keys();
+        let view = self.snapshot_view();
+        let counts = view.counts();
+        let header = Header {
+            family_params: FamilyParams::Bitmap { chunks: counts.chunks, non_integer_keys },
+            items: self.stats().items,
+            body_bytes: 8 * counts.chunks + 2 * counts.in_arrays + PAGE_BYTES as u64 * counts.pages,
+            position: position.into(),
+        };
+        let mut writer = SnapshotWriter::new(out, &header)?;
+        for (number, chunk) in view.chunks() {
+            match chunk {
+                ChunkView::Array(positions) => {
+                    writer.put(&(number << 16 | positions.len() as u64).to_le_bytes())?;
+                    for position in positions {
+                        writer.put(&position.to_le_bytes())?;
+                    }
                 }
-            }
-            ChunkView::Page(words) => {
-                writer.put(&(number << 16).to_le_bytes())?;
-                for word in *words {
-                    writer.put(&word.to_le_bytes())?;
+                ChunkView::Page(words) => {
+                    writer.put(&(number << 16).to_le_bytes())?;
+                    for word in *words {
+                        writer.put(&word.to_le_bytes())?;
+                    }
                 }
             }
         }
+        writer.finish()
     }
-    writer.finish()
 }
 
 pub(super) fn read<R: Read>(

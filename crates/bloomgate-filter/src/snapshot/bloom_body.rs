@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 
 use super::header::{FamilyParams, HasherParams, Header};
 use super::stream::{BodyReader, SnapshotWriter};
+use super::{Persist, sealed::WriteBody};
 use crate::alloc::try_vec_with_capacity;
 use crate::block::Block;
 use crate::bloom::BloomFilter;
@@ -13,22 +14,22 @@ use crate::hash::KeyedHasher;
 use crate::layout::BLOCK_BYTES;
 use crate::sizing::{BloomParams, ClassicParams};
 
-pub(super) fn write_bloom<W: Write>(
-    filter: &BloomFilter,
-    position: &[u8],
-    out: W,
-) -> Result<(), Error> {
-    let header = Header {
-        family_params: FamilyParams::Bloom(*filter.params(), HasherParams::new(filter.hasher())),
-        items: filter.stats().items,
-        body_bytes: filter.params().bytes(),
-        position: position.into(),
-    };
-    let mut writer = SnapshotWriter::new(out, &header)?;
-    for block in filter.blocks() {
-        writer.put(&block.to_le_bytes())?;
+impl Persist for BloomFilter {}
+
+impl WriteBody for BloomFilter {
+    fn write_snapshot(&self, position: &[u8], out: &mut dyn Write) -> Result<(), Error> {
+        let header = Header {
+            family_params: FamilyParams::Bloom(*self.params(), HasherParams::new(self.hasher())),
+            items: self.stats().items,
+            body_bytes: self.params().bytes(),
+            position: position.into(),
+        };
+        let mut writer = SnapshotWriter::new(out, &header)?;
+        for block in self.blocks() {
+            writer.put(&block.to_le_bytes())?;
+        }
+        writer.finish()
     }
-    writer.finish()
 }
 
 pub(super) fn read_bloom<R: Read>(
@@ -46,22 +47,22 @@ pub(super) fn read_bloom<R: Read>(
         .ok_or(Error::SnapshotField { field: "body", reason: "has the wrong number of blocks" })
 }
 
-pub(super) fn write_classic<W: Write>(
-    filter: &ClassicBloom,
-    position: &[u8],
-    out: W,
-) -> Result<(), Error> {
-    let header = Header {
-        family_params: FamilyParams::Classic(*filter.params(), HasherParams::new(filter.hasher())),
-        items: filter.stats().items,
-        body_bytes: filter.params().bytes(),
-        position: position.into(),
-    };
-    let mut writer = SnapshotWriter::new(out, &header)?;
-    for word in filter.words() {
-        writer.put(&word.to_le_bytes())?;
+impl Persist for ClassicBloom {}
+
+impl WriteBody for ClassicBloom {
+    fn write_snapshot(&self, position: &[u8], out: &mut dyn Write) -> Result<(), Error> {
+        let header = Header {
+            family_params: FamilyParams::Classic(*self.params(), HasherParams::new(self.hasher())),
+            items: self.stats().items,
+            body_bytes: self.params().bytes(),
+            position: position.into(),
+        };
+        let mut writer = SnapshotWriter::new(out, &header)?;
+        for word in self.words() {
+            writer.put(&word.to_le_bytes())?;
+        }
+        writer.finish()
     }
-    writer.finish()
 }
 
 pub(super) fn read_classic<R: Read>(

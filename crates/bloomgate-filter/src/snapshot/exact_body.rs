@@ -4,26 +4,31 @@ use std::io::{Read, Write};
 
 use super::header::{FamilyParams, Header, invalid};
 use super::stream::{BodyReader, SnapshotWriter};
+use super::{Persist, sealed::WriteBody};
 use crate::error::Error;
 use crate::exact::ExactSet;
 
 /// Bytes of an empty key: its length field.
 pub(super) const MIN_BYTES: u64 = 8;
 
-pub(super) fn write<W: Write>(set: &ExactSet, position: &[u8], out: W) -> Result<(), Error> {
-    let keys = set.sorted_keys();
-    let header = Header {
-        family_params: FamilyParams::Exact { keys: keys.len() as u64 },
-        items: set.stats().items,
-        body_bytes: keys.iter().map(|key| MIN_BYTES + key.len() as u64).sum(),
-        position: position.into(),
-    };
-    let mut writer = SnapshotWriter::new(out, &header)?;
-    for key in &keys {
-        writer.put(&(key.len() as u64).to_le_bytes())?;
-        writer.put(key)?;
+impl Persist for ExactSet {}
+
+impl WriteBody for ExactSet {
+    fn write_snapshot(&self, position: &[u8], out: &mut dyn Write) -> Result<(), Error> {
+        let keys = self.sorted_keys();
+        let header = Header {
+            family_params: FamilyParams::Exact { keys: keys.len() as u64 },
+            items: self.stats().items,
+            body_bytes: keys.iter().map(|key| MIN_BYTES + key.len() as u64).sum(),
+            position: position.into(),
+        };
+        let mut writer = SnapshotWriter::new(out, &header)?;
+        for key in &keys {
+            writer.put(&(key.len() as u64).to_le_bytes())?;
+            writer.put(key)?;
+        }
+        writer.finish()
     }
-    writer.finish()
 }
 
 pub(super) fn read<R: Read>(

@@ -31,7 +31,7 @@ fn snapshot_file_is_saved_inspected_loaded_and_replaced() {
     assert_eq!(header.total_bytes(), fs::metadata(&path).unwrap().len());
     let loaded = snapshot::load(&path, Some(&secret())).unwrap();
     assert_eq!(loaded.header, header);
-    let set = loaded.set.into_membership();
+    let set = loaded.set;
     assert!(keys().all(|key| set.contains(&key)));
 }
 
@@ -118,7 +118,7 @@ fn concurrent_saves_and_loads_see_complete_files_only() {
             threads.spawn(|| (0..20).for_each(|_| snapshot::save(&other, b"", &path).unwrap()));
         }
         for _ in 0..200 {
-            let set = snapshot::load(&path, Some(&secret())).unwrap().set.into_membership();
+            let set = snapshot::load(&path, Some(&secret())).unwrap().set;
             assert!(keys().all(|key| set.contains(&key)));
         }
     });
@@ -145,7 +145,7 @@ fn assert_saves_contain_earlier_keys<S: snapshot::Persist + Membership>(set: &S,
         for _ in 0..10 {
             let before = inserted.load(Ordering::Acquire);
             snapshot::save(set, b"", &path).unwrap();
-            let loaded = snapshot::load(&path, Some(&secret())).unwrap().set.into_membership();
+            let loaded = snapshot::load(&path, Some(&secret())).unwrap().set;
             assert!((0..before).all(|n| loaded.contains(&key_of(n))), "{set:?} {before}");
         }
         stop.store(true, Ordering::Relaxed);

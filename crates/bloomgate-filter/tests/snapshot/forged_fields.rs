@@ -1,7 +1,6 @@
 //! Tests that invalid fields under valid checksums are refused with their name.
 
-use bloomgate_filter::snapshot::AnySet;
-use bloomgate_filter::{Bitmap, Error, ExactSet, HashAlgorithm};
+use bloomgate_filter::{AnySet, Bitmap, Error, ExactSet, HashAlgorithm, Membership as _};
 
 use crate::fixtures::{bitmap, bloom, classic, error_of, exact, read, snapshots, write};
 use crate::forge::{self, with};
@@ -88,7 +87,7 @@ fn case_10_any_planned_items_keep_the_statistics_in_range() {
     for whole in [write(&bloom(HashAlgorithm::Xxh3)), write(&classic(HashAlgorithm::Xxh3))] {
         for items in [0, 1, 1 << 53, u64::MAX] {
             let forged = with(&whole, forge::PLANNED_ITEMS, &u64::to_le_bytes(items));
-            let stats = read(&forged).unwrap().set.into_membership().stats();
+            let stats = read(&forged).unwrap().set.stats();
             assert!((0.0..=1.0).contains(&stats.expected_false_positive_rate), "{stats:?}");
             assert!((0.0..=1.0).contains(&stats.current_false_positive_rate), "{stats:?}");
         }
@@ -103,7 +102,7 @@ fn case_10_item_counts_close_to_overflow_are_refused() {
             assert_eq!(refused(&forged), "items");
         }
         let max = with(&whole, forge::ITEMS, &u64::to_le_bytes((1 << 63) - 1));
-        let set = read(&max).unwrap().set.into_membership();
+        let set = read(&max).unwrap().set;
         set.insert(b"one more");
         assert_eq!(set.stats().items, 1 << 63);
     }
@@ -192,7 +191,7 @@ fn case_10_invalid_exact_set_keys_are_refused() {
     let whole = write(&ExactSet::new());
     let key = |length: u64, bytes: &[u8]| [&length.to_le_bytes(), bytes].concat();
     let valid = with_body(&whole, 3, &[key(0, b""), key(1, b"a"), key(2, b"ab")].concat());
-    assert_eq!(read(&valid).unwrap().set.into_membership().stats().distinct, Some(3));
+    assert_eq!(read(&valid).unwrap().set.stats().distinct, Some(3));
 
     let cases = [
         (2, [key(1, b"b"), key(1, b"a")].concat()),
@@ -219,7 +218,7 @@ fn case_10_invalid_exact_set_keys_are_refused() {
 fn case_10_item_count_below_the_number_of_keys_is_raised_to_it() {
     for (whole, distinct) in [(write(&bitmap()), 5100), (write(&exact()), 102)] {
         let forged = with(&whole, forge::ITEMS, &[0; 8]);
-        let stats = read(&forged).unwrap().set.into_membership().stats();
+        let stats = read(&forged).unwrap().set.stats();
         assert_eq!((stats.items, stats.distinct), (distinct, Some(distinct)));
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bloomgate_filter::snapshot;
 use bloomgate_filter::{
     Bitmap, BloomFilter, BloomParams, ClassicBloom, ClassicParams, Error, ExactSet,
-    FalsePositiveRate, Family, HashAlgorithm,
+    FalsePositiveRate, Family, HashAlgorithm, Membership as _,
 };
 
 use crate::fixtures::{hasher, secret, snapshots, write};
@@ -184,7 +184,7 @@ fn check(bytes: &[u8], length: u64) -> String {
     // A set has exactly one representation: a set that was read is written as the same bytes.
     let mut again = Vec::new();
     snapshot::write(&loaded.set, loaded.header.position(), &mut again).unwrap();
-    let (header, set) = (loaded.header, loaded.set.into_membership());
+    let (header, set) = (loaded.header, loaded.set);
     let stats = set.stats();
     let exact = matches!(header.family(), Family::Bitmap | Family::Exact);
     if exact && header.items() < stats.items {

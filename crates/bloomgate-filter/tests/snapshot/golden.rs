@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use bloomgate_filter::snapshot;
+use bloomgate_filter::{Membership as _, snapshot};
 
 use crate::fixtures::{keys, read, secret, snapshots};
 
@@ -37,7 +37,7 @@ fn case_08_golden_files_of_version_1_round_trip_byte_for_byte() {
         let mut again = Vec::new();
         snapshot::write(&loaded.set, loaded.header.position(), &mut again).unwrap();
         assert!(again == golden, "{name} is written differently after it was read");
-        let set = loaded.set.into_membership();
+        let set = loaded.set;
         assert!(keys().all(|key| set.contains(&key)), "{name} reports a key as absent");
     }
 }
@@ -47,7 +47,9 @@ const CHILD_WRITES: &str = "BLOOMGATE_SNAPSHOT_CHILD_WRITES";
 
 #[test]
 fn case_07_snapshot_of_another_process_contains_all_of_its_keys() {
-    use bloomgate_filter::{BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm};
+    use bloomgate_filter::{
+        BloomFilter, BloomParams, FalsePositiveRate, HashAlgorithm, Membership as _,
+    };
 
     let keys = || (0..10_000_u64).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
     if let Some(path) = std::env::var_os(CHILD_WRITES) {
@@ -66,7 +68,7 @@ fn case_07_snapshot_of_another_process_contains_all_of_its_keys() {
         .output()
         .unwrap();
     assert!(child.status.success(), "{child:?}");
-    let set = snapshot::load(&path, Some(&secret())).unwrap().set.into_membership();
+    let set = snapshot::load(&path, Some(&secret())).unwrap().set;
     assert!(keys().all(|key| set.contains(&key)));
     assert_eq!(set.stats().items, 10_000);
 }

@@ -1,6 +1,9 @@
 //! The gate as the user describes it.
 
-use bloomgate_filter::{BloomParams, FalsePositiveRate, Family, HashAlgorithm};
+use bloomgate_filter::{
+    AnySet, Bitmap, BloomFilter, BloomParams, ExactSet, FalsePositiveRate, Family, HashAlgorithm,
+    KeyedHasher, Secret,
+};
 
 use crate::error::ConfigError;
 
@@ -17,9 +20,12 @@ pub(crate) enum Capacity {
 pub(crate) const AT_LEAST: u64 = 10_000;
 
 impl Capacity {
-    /// The capacity of a counted gate.
-    pub(crate) fn for_rows(counted: u64) -> u64 {
-        counted.saturating_mul(2).max(AT_LEAST)
+    /// The ids to size a gate for, where the source has counted `rows`.
+    pub(super) fn for_rows(self, rows: u64) -> u64 {
+        match self {
+            Self::Counted => rows.saturating_mul(2).max(AT_LEAST),
+            Self::Fixed(items) => items,
+        }
     }
 }
 
@@ -48,16 +54,42 @@ pub struct Gate {
 /// The same, checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GateSettings {
-    pub(crate) filter: FilterSettings,
+    pub(crate) generation: GenerationSpec,
     pub(crate) forced_open: bool,
 }
 
 /// What each generation is to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum FilterSettings {
+pub(crate) enum GenerationSpec {
     Bloom { capacity: Capacity, rate: FalsePositiveRate, hash: HashAlgorithm },
     Bitmap,
     Exact,
+}
+
+impl GenerationSpec {
+    /// Whether [`new_filter`](Self::new_filter) depends on the number of rows.
+    pub(crate) fn needs_count(&self) -> bool {
+        matches!(self, Self::Bloom { capacity: Capacity::Counted, .. })
+    }
+
+    /// An empty filter for a source of `rows` keys, which count only if
+    /// [`needs_count`](Self::needs_count). A Bloom filter has a hash key of its own: a rebuild is a
+    /// rotation, and a harvested false positive dies with it.
+    pub(crate) fn new_filter(
+        &self,
+        rows: u64,
+        secret: &Secret,
+    ) -> Result<AnySet, bloomgate_filter::Error> {
+        Ok(match *self {
+            Self::Bloom { capacity, rate, hash } => {
+                let params = BloomParams::new(capacity.for_rows(rows), rate)?;
+                let nonce: [u8; 16] = rand::random();
+                BloomFilter::new(params, KeyedHasher::new(hash, secret, &nonce))?.into()
+            }
+            Self::Bitmap => Bitmap::new().into(),
+            Self::Exact => ExactSet::new().into(),
+        })
+    }
 }
 
 impl Gate {
@@ -118,20 +150,20 @@ impl Gate {
 
     /// The settings, if a gate for keys of `kind` can have them.
     pub(crate) fn check(&self, kind: &str) -> Result<GateSettings, ConfigError> {
-        let filter = match self.family {
+        let generation = match self.family {
             Family::Bitmap if kind != "int" => {
                 let problem = format!("a bitmap can't hold keys of the kind {kind}");
                 let fix = "use Gate::bloom() or Gate::exact(), or integer keys of up to 64 bits";
                 return Err(ConfigError::setting("gate", problem, fix));
             }
-            Family::Bitmap => self.exact_family(FilterSettings::Bitmap)?,
-            Family::Exact => self.exact_family(FilterSettings::Exact)?,
+            Family::Bitmap => self.exact_family(GenerationSpec::Bitmap)?,
+            Family::Exact => self.exact_family(GenerationSpec::Exact)?,
             _ => self.bloom_filter()?,
         };
-        Ok(GateSettings { filter, forced_open: self.forced_open })
+        Ok(GateSettings { generation, forced_open: self.forced_open })
     }
 
-    fn bloom_filter(&self) -> Result<FilterSettings, ConfigError> {
+    fn bloom_filter(&self) -> Result<GenerationSpec, ConfigError> {
         let refused = ConfigError::filter;
         let rate = FalsePositiveRate::new(self.rate.unwrap_or(0.001)).map_err(refused)?;
         let capacity = match self.items {
@@ -143,18 +175,18 @@ impl Gate {
             }
         };
         let hash = self.hash.unwrap_or(HashAlgorithm::Aes128);
-        Ok(FilterSettings::Bloom { capacity, rate, hash })
+        Ok(GenerationSpec::Bloom { capacity, rate, hash })
     }
 
     /// Settings that would do nothing are refused: their user believes that they do something.
-    fn exact_family(&self, filter: FilterSettings) -> Result<FilterSettings, ConfigError> {
+    fn exact_family(&self, spec: GenerationSpec) -> Result<GenerationSpec, ConfigError> {
         let idle = [
             ("gate.items", self.items.is_some()),
             ("gate.false_positive_rate", self.rate.is_some()),
             ("gate.hash", self.hash.is_some()),
         ];
         match idle.into_iter().find(|(_, given)| *given) {
-            None => Ok(filter),
+            None => Ok(spec),
             Some((field, _)) => {
                 let problem = format!("means nothing to a gate of the kind {}", self.family.name());
                 Err(ConfigError::setting(field, problem, "leave it out, or use Gate::bloom()"))

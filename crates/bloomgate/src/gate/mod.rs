@@ -34,8 +34,8 @@ use crate::ports::{LinkState, PeerWrite};
 pub(crate) use building::Building;
 use certificate::CertificateState;
 pub use config::Gate;
-pub(crate) use config::{Capacity, FilterSettings, GateSettings};
-pub(crate) use generation::{Generation, GenerationSpec};
+pub(crate) use config::{Capacity, GateSettings, GenerationSpec};
+pub(crate) use generation::Generation;
 use link::LeaseEnd;
 pub(crate) use open_writes::{LimitReached, OpenWrites};
 
@@ -212,16 +212,19 @@ impl LiveGate {
         self.publish(&state, |_| {});
     }
 
-    /// Begins a generation: from here on every Begin admits into it too.
+    /// Begins a generation for a source of `rows` keys: from here on every Begin admits into it
+    /// too.
     ///
     /// Rule A2: subscribe to admissions (publish the view), then copy the open set; the caller
     /// scans after that.
     pub(crate) fn start_generation(
         self: &Arc<Self>,
-        spec: GenerationSpec,
-    ) -> Result<Building, Arc<bloomgate_filter::Error>> {
+        spec: &GenerationSpec,
+        rows: u64,
+    ) -> Result<Building, bloomgate_filter::Error> {
         let number = self.generations_begun.fetch_add(1, Ordering::Relaxed) + 1;
-        let generation = Arc::new(Generation::new(number, spec, &self.secret)?);
+        let filter = spec.new_filter(rows, &self.secret)?;
+        let generation = Arc::new(Generation::new(number, filter));
         let voids = {
             let state = self.state.lock();
             self.publish(&state, |view| view.building = Some(Arc::clone(&generation)));

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use bloomgate_filter::{BloomParams, HashAlgorithm};
+use bloomgate_filter::HashAlgorithm;
 
 use super::*;
 use crate::clock::{ManualTime, Moment};
@@ -21,7 +21,8 @@ fn key(id: i64) -> KeyBytes {
 
 fn spec() -> GenerationSpec {
     let rate = bloomgate_filter::FalsePositiveRate::new(0.001).unwrap();
-    GenerationSpec::Bloom(BloomParams::new(1_000, rate).unwrap(), HashAlgorithm::SipHash13)
+    let (capacity, hash) = (Capacity::Fixed(1_000), HashAlgorithm::SipHash13);
+    GenerationSpec::Bloom { capacity, rate, hash }
 }
 
 fn gate_of(forced_open: bool) -> Arc<LiveGate> {
@@ -45,7 +46,7 @@ fn admit(gate: &LiveGate, id: i64) -> WriteId {
 fn building() -> (Arc<LiveGate>, Building) {
     let gate = gate_of(false);
     gate.set_link(IN_SYNC);
-    let building = gate.start_generation(spec()).unwrap();
+    let building = gate.start_generation(&spec(), 0).unwrap();
     (gate, building)
 }
 
@@ -75,7 +76,7 @@ fn an_update_opens_its_key_and_admits_nothing() {
     gate.begin(&write(1, false)).unwrap();
     assert!(gate.open_writes().is_open(&key(1)));
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
-    assert!(!holds(&gate.start_generation(spec()).unwrap(), 1));
+    assert!(!holds(&gate.start_generation(&spec(), 0).unwrap(), 1));
 }
 
 // Rule A2: the copy of the open set.
@@ -83,7 +84,7 @@ fn an_update_opens_its_key_and_admits_nothing() {
 fn case_36_a_new_generation_holds_the_writes_that_were_open_before_it() {
     let gate = closed();
     admit(&gate, 1);
-    let building = gate.start_generation(spec()).unwrap();
+    let building = gate.start_generation(&spec(), 0).unwrap();
     assert!(holds(&building, 1));
     building.activate().unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Maybe);
@@ -93,7 +94,7 @@ fn case_36_a_new_generation_holds_the_writes_that_were_open_before_it() {
 #[test]
 fn case_36_a_begin_during_the_scan_admits_to_both_generations() {
     let gate = closed();
-    let building = gate.start_generation(spec()).unwrap();
+    let building = gate.start_generation(&spec(), 0).unwrap();
     admit(&gate, 1);
     gate.open_writes().for_each_admitted(|_| {});
     assert_eq!(gate.check(&1_i64), Verdict::Maybe, "not in the generation in service");
@@ -107,7 +108,7 @@ fn case_36_a_second_write_that_ends_leaves_the_first_one_to_the_next_generation(
     admit(&gate, 1);
     let second = admit(&gate, 1);
     gate.open_writes().leave(&key(1), second);
-    assert!(holds(&gate.start_generation(spec()).unwrap(), 1));
+    assert!(holds(&gate.start_generation(&spec(), 0).unwrap(), 1));
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn case_36_an_update_beside_a_write_does_not_hide_it_from_the_next_generation() 
     let gate = closed();
     admit(&gate, 1);
     gate.begin(&write(1, false)).unwrap();
-    assert!(holds(&gate.start_generation(spec()).unwrap(), 1));
+    assert!(holds(&gate.start_generation(&spec(), 0).unwrap(), 1));
 }
 
 /// Keeps the open set locked in a thread of its own until `go`, then runs `then` in that thread.
@@ -159,7 +160,7 @@ fn case_36_a_new_generation_subscribes_before_it_copies_the_open_set() {
         while_the_open_set_is_locked(
             &gate,
             || {
-                building = Some(threads.spawn(|| gate.start_generation(spec()).unwrap()));
+                building = Some(threads.spawn(|| gate.start_generation(&spec(), 0).unwrap()));
                 // One that waits for the open set first would never be seen here.
                 for _ in 0..200_000 {
                     subscribed = gate.snapshot().building.is_some();
@@ -197,7 +198,7 @@ fn case_36_a_begin_looks_for_generations_after_it_has_entered_the_open_set() {
                     // Long enough for it to come to the lock, on a machine that isn't busy.
                     (0..200).for_each(|_| thread::yield_now());
                 },
-                || gate.start_generation(spec()).unwrap(),
+                || gate.start_generation(&spec(), 0).unwrap(),
             );
             (building, beginning.unwrap().join())
         });
@@ -216,7 +217,7 @@ fn case_36_a_begin_that_races_with_a_new_generation_is_in_it() {
         let building = thread::scope(|threads| {
             let building = threads.spawn(|| {
                 barrier.wait();
-                gate.start_generation(spec()).unwrap()
+                gate.start_generation(&spec(), 0).unwrap()
             });
             barrier.wait();
             gate.begin(&write).unwrap();
@@ -243,7 +244,7 @@ fn case_36_the_swap_is_one_step() {
             verdicts
         });
         for _ in 0..500 {
-            gate.start_generation(spec()).unwrap().activate().unwrap();
+            gate.start_generation(&spec(), 0).unwrap().activate().unwrap();
         }
         done.store(true, Ordering::Relaxed);
         assert!(checking.join().unwrap() > 0);
@@ -255,7 +256,7 @@ fn each_generation_hashes_under_a_key_of_its_own() {
     let gate = closed();
     let mut passed = HashSet::new();
     for _ in 0..3 {
-        let building = gate.start_generation(spec()).unwrap();
+        let building = gate.start_generation(&spec(), 0).unwrap();
         (0..1_000_i64).for_each(|id| building.generation().insert(key(id).as_slice()));
         building.activate().unwrap();
         // False positives of one generation aren't those of the next.
@@ -281,8 +282,8 @@ fn case_35_a_generation_that_is_dropped_is_as_if_it_had_never_been() {
 #[test]
 fn case_35_a_dropped_rebuild_leaves_the_generation_in_service() {
     let gate = closed();
-    let first = gate.start_generation(spec()).unwrap();
-    let second = gate.start_generation(spec()).unwrap();
+    let first = gate.start_generation(&spec(), 0).unwrap();
+    let second = gate.start_generation(&spec(), 0).unwrap();
     drop(first);
     assert!(gate.snapshot().building.is_some(), "an older one took its successor off the view");
     drop(second);
@@ -305,20 +306,20 @@ fn before_anything_is_known_the_gate_is_warming() {
 #[test]
 fn after_a_void_only_a_generation_begun_since_refuses() {
     let gate = closed();
-    let begun_before = gate.start_generation(spec()).unwrap();
+    let begun_before = gate.start_generation(&spec(), 0).unwrap();
     gate.void();
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Rebuilding));
     assert!(!gate.is_certified() && gate.was_complete());
     assert_eq!(begun_before.activate(), Err(OpenReason::Rebuilding));
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Rebuilding));
-    gate.start_generation(spec()).unwrap().activate().unwrap();
+    gate.start_generation(&spec(), 0).unwrap().activate().unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Absent);
 }
 
 #[test]
 fn a_link_that_is_lost_and_found_needs_no_new_generation() {
     let gate = closed();
-    let begun_before = gate.start_generation(spec()).unwrap();
+    let begun_before = gate.start_generation(&spec(), 0).unwrap();
     gate.set_link(LinkState::OutOfSync(OpenReason::LinkLost));
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::LinkLost));
     assert!(gate.is_certified());
@@ -338,7 +339,7 @@ fn leased() -> (Arc<LiveGate>, Clock, ManualTime) {
     let gate = Arc::new(LiveGate::new(secret, false, 100, clock.clone()));
     let until = clock.now() + Duration::from_secs(3);
     gate.set_link(LinkState::InSync { until });
-    gate.start_generation(spec()).unwrap().activate().unwrap();
+    gate.start_generation(&spec(), 0).unwrap().activate().unwrap();
     (gate, clock, time)
 }
 
@@ -366,7 +367,7 @@ fn a_void_ends_the_lease_of_every_view_before_it() {
     gate.void();
     gate.set_link(LinkState::InSync { until: clock.now() + Duration::from_secs(3) });
     assert!(before.lease_end.has_passed(&clock));
-    gate.start_generation(spec()).unwrap().activate().unwrap();
+    gate.start_generation(&spec(), 0).unwrap().activate().unwrap();
     assert_eq!(gate.check(&2_i64), Verdict::Absent);
 }
 
@@ -397,7 +398,7 @@ fn a_guard_that_shuts_down_refuses_nothing() {
 #[test]
 fn the_link_touches_no_generation() {
     let gate = closed();
-    let building = gate.start_generation(spec()).unwrap();
+    let building = gate.start_generation(&spec(), 0).unwrap();
     gate.set_link(NOT_ALONE);
     gate.set_link(LinkState::OutOfSync(OpenReason::Joining));
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Joining));
@@ -415,7 +416,7 @@ fn a_gate_that_is_forced_open_stays_open() {
     let gate = gate_of(true);
     gate.set_link(IN_SYNC);
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Forced));
-    gate.start_generation(spec()).unwrap().activate().unwrap();
+    gate.start_generation(&spec(), 0).unwrap().activate().unwrap();
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Forced));
 }
 
@@ -434,8 +435,8 @@ fn a_write_too_many_is_refused_and_admits_nothing() {
 // Case C01, for the gate alone.
 #[test]
 fn case_01_a_gate_for_no_rows_is_sized_for_some() {
-    assert_eq!(Capacity::for_rows(0), config::AT_LEAST);
-    assert_eq!(Capacity::for_rows(u64::MAX), u64::MAX);
+    assert_eq!(Capacity::Counted.for_rows(0), config::AT_LEAST);
+    assert_eq!(Capacity::Counted.for_rows(u64::MAX), u64::MAX);
 }
 
 #[test]

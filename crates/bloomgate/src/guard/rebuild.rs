@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bloomgate_filter::BloomParams;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::local_view::LocalView;
 use crate::answer::OpenReason;
 use crate::clock::{Clock, Moment};
 use crate::error::{RebuildError, SourceError};
-use crate::gate::{Capacity, FilterSettings, GateSettings, GenerationSpec, LiveGate};
+use crate::gate::{Capacity, GateSettings, GenerationSpec, LiveGate};
 use crate::key::Key;
 use crate::ports::Source;
 use crate::warm_up::{self, Backoff, Progress};
@@ -159,9 +158,12 @@ impl<K: Key> GenerationBuilder<K> {
             let (source, progress) = (&*self.source, &*self.progress);
             warm_up::quiesce(source, since, self.write_window, progress, &self.clock).await;
         }
-        let spec = self.spec().await?;
+        let spec = &self.settings.generation;
+        // Counting a large table takes a while, and may change nothing.
+        let rows = if spec.needs_count() { self.count().await } else { 0 };
         // Rule A2: subscribe to admissions and copy the open set, then scan.
-        let building = self.gate.start_generation(spec).map_err(RebuildError::Filter)?;
+        let building = self.gate.start_generation(spec, rows);
+        let building = building.map_err(|error| RebuildError::Filter(error.into()))?;
         let generation = Arc::clone(building.generation());
         let insert = |keys: &[K]| generation.insert_many(keys);
         let _completed = warm_up::fill(&*self.source, insert, &self.progress, &self.clock).await;
@@ -179,7 +181,8 @@ impl<K: Key> GenerationBuilder<K> {
     /// A capacity that was given is kept, however many ids there are.
     fn warn_if_undersized(&self) {
         let keys = self.progress.keys();
-        if let FilterSettings::Bloom { capacity: Capacity::Fixed(items), .. } = self.settings.filter
+        if let GenerationSpec::Bloom { capacity: Capacity::Fixed(items), .. } =
+            self.settings.generation
             && keys > items
         {
             tracing::warn!(
@@ -194,29 +197,12 @@ impl<K: Key> GenerationBuilder<K> {
     /// Whether a gate that was sized by counting holds more than it was sized for. The other kinds
     /// grow, and who gave a capacity wants that one.
     fn is_overfull(&self) -> bool {
-        match self.settings.filter {
-            FilterSettings::Bloom { capacity: Capacity::Counted, rate, .. } => {
+        match self.settings.generation {
+            GenerationSpec::Bloom { capacity: Capacity::Counted, rate, .. } => {
                 self.gate.current_rate() > OVERFULL * rate.get()
             }
-            FilterSettings::Bloom { .. } | FilterSettings::Bitmap | FilterSettings::Exact => false,
+            GenerationSpec::Bloom { .. } | GenerationSpec::Bitmap | GenerationSpec::Exact => false,
         }
-    }
-
-    /// What the next generation is made of. A Bloom filter is sized by the rows there are.
-    async fn spec(&self) -> Result<GenerationSpec, RebuildError> {
-        let (capacity, rate, hash) = match self.settings.filter {
-            FilterSettings::Bloom { capacity, rate, hash } => (capacity, rate, hash),
-            FilterSettings::Bitmap => return Ok(GenerationSpec::Bitmap),
-            FilterSettings::Exact => return Ok(GenerationSpec::Exact),
-        };
-        let capacity = match capacity {
-            // Counting a large table takes a while, and its answer would change nothing.
-            Capacity::Fixed(items) => items,
-            Capacity::Counted => Capacity::for_rows(self.count().await),
-        };
-        let plan =
-            BloomParams::new(capacity, rate).map_err(|error| RebuildError::Filter(error.into()))?;
-        Ok(GenerationSpec::Bloom(plan, hash))
     }
 
     /// Asks how many keys there are until the source says so.
