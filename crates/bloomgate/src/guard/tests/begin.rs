@@ -68,7 +68,7 @@ async fn run_starts_only_once_the_intent_stands() {
 #[tokio::test]
 async fn the_local_part_of_begin_comes_first() {
     let harness = Harness::with(1..=30).shared().build().await;
-    let announcing = harness.failpoints.hold(At::Backplane);
+    let announcing = harness.failpoints.hold(At::BeginOnBackplane);
     let marking = harness.failpoints.hold(At::BeforePutIntent);
     let mut writer = Writer::call(&harness, 500);
     announcing.arrived().await;
@@ -121,7 +121,7 @@ async fn a_write_that_cannot_be_announced_fails_before_it_starts() {
 #[tokio::test]
 async fn a_write_whose_announcement_takes_all_its_time_fails_before_it_starts() {
     let harness = Harness::with([7]).build().await;
-    let _announcing = harness.failpoints.hold(At::Backplane);
+    let _announcing = harness.failpoints.hold(At::BeginOnBackplane);
     let writer = Writer::call(&harness, 7);
     harness.pass(super::harness::RUN_FOR).await;
     let refused = within(writer.result()).await;
@@ -213,7 +213,7 @@ async fn the_answer_after_a_write_comes_from_the_database_then_from_the_caches()
 #[tokio::test]
 async fn a_create_opens_no_transaction_before_writes_may_begin() {
     let harness = Harness::with([]).build().await;
-    let joining = harness.failpoints.hold(At::Joining);
+    let joining = harness.failpoints.hold(At::ReadyForWrites);
     let transaction = Arc::new(AtomicBool::new(false));
     let (guard, opened) = (harness.guard.clone(), Arc::clone(&transaction));
     let creating = tokio::spawn(async move {

@@ -178,7 +178,7 @@ async fn case_55_a_caller_of_create_that_goes_away_at_any_point_leaves_a_row_tha
 #[tokio::test]
 async fn case_55_a_caller_of_create_that_goes_away_during_begin_leaves_a_row_that_is_found() {
     for step in [
-        At::Backplane,
+        At::BeginOnBackplane,
         At::BeforePutIntent,
         At::AfterPutIntent,
         At::BeforeClearIntent,
@@ -204,7 +204,7 @@ async fn case_55_a_caller_of_create_that_goes_away_during_begin_leaves_a_row_tha
 #[tokio::test]
 async fn the_admission_comes_before_the_commit() {
     let harness = Harness::with([]).build().await;
-    let announcing = harness.failpoints.hold(At::Backplane);
+    let announcing = harness.failpoints.hold(At::BeginOnBackplane);
     let (guard, rows) = (harness.guard.clone(), harness.table.clone());
     let creating = tokio::spawn(async move { guard.create(|admit| insert(rows, admit)).await });
     announcing.arrived().await;

@@ -24,8 +24,8 @@ pub(super) enum At {
     BeforeClearIntent,
     AfterClearIntent,
     /// Writes may not begin yet.
-    Joining,
-    Backplane,
+    ReadyForWrites,
+    BeginOnBackplane,
     Counting,
     Quiescing,
     /// The scan has taken its snapshot of the table.

@@ -85,14 +85,14 @@ impl Backplane for FakeBackplane {
 
     fn ready_for_writes(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
         Box::pin(async move {
-            self.failpoints.pass(At::Joining).await;
+            self.failpoints.pass(At::ReadyForWrites).await;
             Ok(())
         })
     }
 
     fn begin_write<'a>(&'a self, _: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>> {
         Box::pin(async move {
-            self.failpoints.pass(At::Backplane).await;
+            self.failpoints.pass(At::BeginOnBackplane).await;
             if *self.refuses.lock() {
                 return Err(BackplaneError("the test says so".into()));
             }

@@ -101,7 +101,7 @@ async fn begin_existing_admits_nothing_and_answers_from_a_proof_of_absence() {
 #[tokio::test]
 async fn a_caller_that_departs_during_begin_leaves_no_key_open() {
     let harness = Harness::with([7]).shared().build().await;
-    let joining = harness.failpoints.hold(At::Backplane);
+    let joining = harness.failpoints.hold(At::BeginOnBackplane);
     let guard = harness.guard.clone();
     let caller = tokio::spawn(async move { guard.begin(7).await.map(drop) });
     joining.arrived().await;

@@ -98,7 +98,7 @@ async fn a_flood_of_unseen_ids_leaves_permits_for_rows_that_exist() {
 #[tokio::test]
 async fn open_writes_are_capped() {
     let harness = Harness::with([]).build().await;
-    let announcing = harness.failpoints.hold(At::Backplane);
+    let announcing = harness.failpoints.hold(At::BeginOnBackplane);
     let many = i64::try_from(MAX_WRITES).unwrap();
     let writers: Vec<_> = (0..many).map(|id| Writer::call(&harness, id)).collect();
     announcing.arrivals(MAX_WRITES).await;

@@ -260,7 +260,7 @@ async fn each_lost_write_has_its_own_window() {
 #[tokio::test]
 async fn the_window_counts_from_the_call() {
     let harness = Harness::with([7]).build().await;
-    let announcing = harness.failpoints.hold(At::Backplane);
+    let announcing = harness.failpoints.hold(At::BeginOnBackplane);
     let mut writer = Writer::call(&harness, 7);
     announcing.arrived().await;
     harness.pass(RUN_FOR / 2).await;
