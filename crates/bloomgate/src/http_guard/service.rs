@@ -82,6 +82,42 @@ fn reads(method: &Method) -> bool {
     *method == Method::GET || *method == Method::HEAD
 }
 
+/// A request that was looked at.
+enum Opened<K, B> {
+    /// Not to be touched: another method, or no route to guard.
+    Other(Request<B>),
+    /// The key was read; `None` if it is malformed.
+    Read(Option<K>, Request<B>),
+    /// The layer can't act on this route; the explanation has been logged.
+    Fault(String, Request<B>),
+}
+
+impl<S, K, V, X, Mode, N> GuardService<S, K, V, X, Mode, N>
+where
+    K: Key,
+    V: Send + Sync + 'static,
+    X: ExtractKey<K>,
+{
+    /// The opening of both modes: finds the key.
+    fn open<B>(&self, request: Request<B>) -> Opened<K, B> {
+        if !reads(request.method()) {
+            return Opened::Other(request);
+        }
+        let (mut head, body) = request.into_parts();
+        let fault = match self.layer.extractor.extract(&mut head) {
+            Extracted::Key(key) => {
+                return Opened::Read(Some(key), Request::from_parts(head, body));
+            }
+            Extracted::Malformed => return Opened::Read(None, Request::from_parts(head, body)),
+            Extracted::NoRoute => return Opened::Other(Request::from_parts(head, body)),
+            Extracted::NoSuchParameter => Fault::NoSuchParameter,
+            Extracted::RepeatedParameter => Fault::RepeatedParameter,
+        };
+        let explanation = self.layer.explain(fault, &head);
+        Opened::Fault(explanation, Request::from_parts(head, body))
+    }
+}
+
 impl<S, K, V, X, N, ReqB, ResB> Service<Request<ReqB>> for GuardService<S, K, V, X, CheckOnly, N>
 where
     S: Service<Request<ReqB>, Response = Response<ResB>> + Clone,
@@ -100,26 +136,15 @@ where
     }
 
     fn call(&mut self, request: Request<ReqB>) -> Self::Future {
-        if !reads(request.method()) {
-            return self.pass(request);
+        match self.open(request) {
+            Opened::Read(Some(key), request) if self.layer.guard.check(&key) == Verdict::Absent => {
+                let (head, _) = request.into_parts();
+                ResponseFuture::reply(self.layer.not_found.not_found(&head))
+            }
+            Opened::Other(request) | Opened::Read(_, request) | Opened::Fault(_, request) => {
+                self.pass(request)
+            }
         }
-        let (mut head, body) = request.into_parts();
-        let layer = &*self.layer;
-        match layer.extractor.extract(&mut head) {
-            Extracted::Key(key) => {
-                if layer.guard.check(&key) == Verdict::Absent {
-                    return ResponseFuture::reply(layer.not_found.not_found(&head));
-                }
-            }
-            Extracted::NoSuchParameter => {
-                self.layer.explain(Fault::NoSuchParameter, &head);
-            }
-            Extracted::RepeatedParameter => {
-                self.layer.explain(Fault::RepeatedParameter, &head);
-            }
-            Extracted::Malformed | Extracted::NoRoute => {}
-        }
-        self.pass(Request::from_parts(head, body))
     }
 }
 
@@ -145,24 +170,19 @@ where
     }
 
     fn call(&mut self, request: Request<ReqB>) -> Self::Future {
-        if !reads(request.method()) {
-            return self.pass(request);
-        }
+        let (key, request) = match self.open(request) {
+            Opened::Read(key, request) => (key, request),
+            Opened::Other(request) => return self.pass(request),
+            Opened::Fault(explanation, _) => {
+                return ResponseFuture::reply(reply::explain(explanation));
+            }
+        };
         let (mut head, body) = request.into_parts();
-        let refuse = |fault, head: &Parts| {
-            ResponseFuture::reply(reply::explain(self.layer.explain(fault, head)))
-        };
         let layer = &*self.layer;
-        let key = match layer.extractor.extract(&mut head) {
-            Extracted::Key(key) => Some(key),
-            Extracted::Malformed => None,
-            Extracted::NoRoute => return self.pass(Request::from_parts(head, body)),
-            Extracted::NoSuchParameter => return refuse(Fault::NoSuchParameter, &head),
-            Extracted::RepeatedParameter => return refuse(Fault::RepeatedParameter, &head),
-        };
         let entry = EntryId::of::<V, M>(layer.extractor.parameter());
         if entries::contains(&head.extensions, entry) {
-            return refuse(Fault::IndistinctLayers, &head);
+            let explanation = layer.explain(Fault::IndistinctLayers, &head);
+            return ResponseFuture::reply(reply::explain(explanation));
         }
         let Some(key) = key else {
             let reply = layer.not_found.clone();
