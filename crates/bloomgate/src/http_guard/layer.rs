@@ -28,7 +28,8 @@ pub struct GuardLayer<K, V, X, Mode = ReadThrough, N = DefaultReply> {
     pub(super) uses: Arc<Uses>,
 }
 
-/// What the services of a layer share. axum makes them anew for every connection.
+/// What the services of a layer share. axum makes them anew for every connection, with
+/// `Handler::layer` for every request.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     counted: AtomicBool,
@@ -198,7 +199,9 @@ where
     type Service = GuardService<S, K, V, X, Mode, N>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        if !self.uses.counted.swap(true, Ordering::Relaxed) {
+        // A load first: axum's `Handler::layer` comes here with every request, on all threads.
+        let counted = &self.uses.counted;
+        if !counted.load(Ordering::Relaxed) && !counted.swap(true, Ordering::Relaxed) {
             self.guard.count_layer();
         }
         GuardService::new(inner, self.clone())
