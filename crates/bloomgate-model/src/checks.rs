@@ -17,6 +17,15 @@ where
     let checker = model.checker().threads(2).spawn_bfs().join();
     let (states, depth) = (checker.unique_state_count(), checker.max_depth());
     println!("{name}: {states} states, {depth} steps deep");
+    for (property, path) in checker.discoveries() {
+        if checker.model().property(property).expectation == Expectation::Always {
+            let last = path.last_state().clone();
+            panic!(
+                "{name}: {property:?} is broken by {:#?}, which ends in {last:?}",
+                path.into_actions()
+            );
+        }
+    }
     checker.assert_properties();
     assert!(states >= at_least, "{name}: {states} states, expected at least {at_least}");
 }
