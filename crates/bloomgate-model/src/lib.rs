@@ -2,5 +2,6 @@
 
 #[cfg(test)]
 mod checks;
+pub mod fleet;
 pub mod gate;
 pub mod slot;
