@@ -3,5 +3,6 @@
 #[cfg(test)]
 mod checks;
 pub mod fleet;
+pub mod fleet_caches;
 pub mod gate;
 pub mod slot;
