@@ -6,3 +6,4 @@ pub mod fleet;
 pub mod fleet_caches;
 pub mod gate;
 pub mod slot;
+pub mod two_primaries;
