@@ -35,7 +35,8 @@ impl Fleet {
                     actions.push(Action::CopyGate(m));
                 }
                 if member.applied < redis.tail() {
-                    actions.push(Action::Apply(m));
+                    let apply = if member.in_sync() { Action::Apply } else { Action::Replay };
+                    actions.push(apply(m));
                 }
                 if !redis.settled && !member.settling {
                     actions.push(Action::Settle(m));
@@ -91,7 +92,8 @@ impl Fleet {
             return;
         }
         if member.life < self.registrations {
-            actions.push(Action::Register(m));
+            let change = !member.new_process && member.epoch != state.redis.epoch;
+            actions.push(if change { Action::Resync(m) } else { Action::Register(m) });
         }
     }
 
@@ -100,7 +102,7 @@ impl Fleet {
         let tail = state.redis.tail();
         let member = &mut state.members[m];
         match action {
-            Action::Register(_) => self.register(state, m),
+            Action::Register(_) | Action::Resync(_) => self.register(state, m),
             Action::ReadTail(_) => {
                 member.target = Some(tail);
                 // Rule C26: what was announced anew makes the log one to be trusted.
@@ -111,7 +113,7 @@ impl Fleet {
                     member.applied = tail;
                 }
             }
-            Action::Apply(_) => {
+            Action::Apply(_) | Action::Replay(_) => {
                 member.applied = member.applied.max(state.redis.trimmed);
                 let next = usize::from(member.applied - state.redis.trimmed);
                 if let Some(&i) = state.redis.log.get(next) {

@@ -176,8 +176,10 @@ impl Model for Fleet {
                 state.redis.trimmed += 1;
             }
             Action::Register(m)
+            | Action::Resync(m)
             | Action::ReadTail(m)
             | Action::Apply(m)
+            | Action::Replay(m)
             | Action::CopyGate(m)
             | Action::SendRenewal(m)
             | Action::ExecuteRenewal(m)

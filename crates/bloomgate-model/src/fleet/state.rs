@@ -177,12 +177,16 @@ pub enum Action {
     ChangeIdentity(usize),
     /// The oldest entry leaves the log.
     Trim,
-    /// A member registers, for the first time or anew (`Resync`).
+    /// A member registers: a new process, or one whose row is fenced or gone.
     Register(usize),
+    /// A member registers under a new identity.
+    Resync(usize),
     /// It reads the log's tail.
     ReadTail(usize),
-    /// It applies the next entry (`Replay` while it joins).
+    /// A member in sync applies the next entry.
     Apply(usize),
+    /// One that joins does.
+    Replay(usize),
     /// It scans the table.
     CopyGate(usize),
     /// A renewal leaves the member.

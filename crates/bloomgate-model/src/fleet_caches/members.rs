@@ -11,7 +11,8 @@ impl FleetCaches {
             actions.push(Action::LeaseLapses(m));
         }
         if !here && member.registrations < self.registrations[m] {
-            actions.push(Action::Register(m));
+            let change = member.target.is_some() && member.epoch != redis.epoch;
+            actions.push(if change { Action::Resync(m) } else { Action::Register(m) });
         }
         if here && let Some(row) = redis.rows[m] {
             let news = member.lease != Some(member.epoch) || row.applied < member.applied;
@@ -58,7 +59,7 @@ impl FleetCaches {
                 _ => member.registered = false,
             },
             Action::LeaseLapses(_) => member.lease = None,
-            Action::Register(_) => self.register(state, m),
+            Action::Register(_) | Action::Resync(_) => self.register(state, m),
             Action::ReadTail(_) => {
                 member.target = Some(tail);
                 member.pending = 0;

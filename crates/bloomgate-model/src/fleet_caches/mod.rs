@@ -182,6 +182,7 @@ impl Model for FleetCaches {
             | Action::Renew(m)
             | Action::LeaseLapses(m)
             | Action::Register(m)
+            | Action::Resync(m)
             | Action::ReadTail(m)
             | Action::Apply(m)
             | Action::Announce(m)

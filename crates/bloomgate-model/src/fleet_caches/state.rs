@@ -179,8 +179,10 @@ pub enum Action {
     Renew(usize),
     /// A lease is over.
     LeaseLapses(usize),
-    /// A member registers, for the first time or anew (`Resync`), and reads the log's tail.
+    /// A member registers and reads the log's tail: a new process, or one whose row is fenced.
     Register(usize),
+    /// It does so under a new identity.
+    Resync(usize),
     /// It reads the tail again, since open writes were announced.
     ReadTail(usize),
     /// It applies the next entry.

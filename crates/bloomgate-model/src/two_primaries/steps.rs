@@ -48,8 +48,10 @@ impl TwoPrimaries {
                 if answers && unfenced {
                     actions.push(Action::Fence);
                 }
-                // The wait counts from an acknowledged look at the identity.
-                let from = state.appended || self.left_out(Variant::WaitFromUnacknowledged);
+                // The wait for an unsettled identity counts from an acknowledged look at it.
+                let from = identity.settled
+                    || state.appended
+                    || self.left_out(Variant::WaitFromUnacknowledged);
                 let unsettled = !identity.settled && state.wait == Wait::None;
                 if state.wait != Wait::Running && from && (uncovered || unsettled) {
                     actions.push(Action::WaitLease);
