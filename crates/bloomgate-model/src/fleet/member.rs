@@ -91,7 +91,7 @@ impl Fleet {
             actions.push(Action::CopyGate(m));
             return;
         }
-        if member.life < self.registrations {
+        if member.life < self.registrations[m] {
             let change = !member.new_process && member.epoch != state.redis.epoch;
             actions.push(if change { Action::Resync(m) } else { Action::Register(m) });
         }

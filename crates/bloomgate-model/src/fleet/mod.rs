@@ -37,8 +37,8 @@ pub struct Fleet {
     pub writers: &'static [usize],
     /// The members that have yet to join, a bit each.
     pub absent: u8,
-    /// How often a member may register.
-    pub registrations: u8,
+    /// How often each member may register, the registration that it starts with included.
+    pub registrations: [u8; 3],
     /// How many processes may be killed.
     pub crashes: u8,
     /// How many changes of identity there may be: 0 or 1.
@@ -58,7 +58,7 @@ impl Fleet {
         members: 1,
         writers: &[OUTSIDE],
         absent: 0,
-        registrations: 2,
+        registrations: [2; 3],
         crashes: 0,
         changes: 0,
         fencing: true,
@@ -227,7 +227,7 @@ impl Model for Fleet {
                 state.members.iter().enumerate().any(|(m, member)| {
                     let since = u8::from(model.absent & (1 << m) == 0);
                     member.life > since && member.in_sync() && member.lease.is_some()
-                }) || (model.absent == 0 && model.registrations == 1)
+                }) || (model.absent == 0 && model.registrations == [1; 3])
             }),
         ]
     }

@@ -32,7 +32,9 @@ impl Slot {
         }
         // Rule A4: anyone may join a flight that has asked nothing, or has yet to read the row.
         let unstarted = matches!(flight.stage, Stage::Created | Stage::Leased | Stage::Unleased);
-        let joinable = flight.current && !is_open || self.left_out(Variant::AnyFlightJoined);
+        let warming = self.flights[f] == 0 && state.warming;
+        let joinable =
+            flight.current && !is_open && !warming || self.left_out(Variant::AnyFlightJoined);
         if flight.stage != Stage::Idle && flight.floor != state.floor && (unstarted || joinable) {
             actions.push(Action::JoinFlight(f));
         }
@@ -48,6 +50,7 @@ impl Slot {
         let flight = &mut state.flights[f];
         // Rule A4: while the key is open, the caches are skipped.
         let skips_caches = state.cleansing[member]
+            || (member == 0 && state.warming)
             || (state.open[member] != 0 && !self.left_out(Variant::CachesUsedWhileOpen));
         match (action, flight.stage) {
             (Action::CreateFlight(_), _) => {

@@ -26,6 +26,9 @@ pub struct Slot {
     pub flights: &'static [usize],
     /// 1, or 2: then each member has a schema, and a slot, of its own.
     pub schemas: usize,
+    /// Whether the process of the first member may be killed, once. It is then the only one: all
+    /// writers and flights are its own.
+    pub crash: bool,
 }
 
 impl Slot {
@@ -55,17 +58,17 @@ impl Model for Slot {
             version: 0,
             abandoned: false,
         };
-        let flight =
-            Flight { stage: Stage::Idle, floor: 0, current: false, bypass: false, fill: None };
         vec![State {
             row: 0,
             floor: 0,
             slots: [Entry::Empty; 2],
             writes: [write; 2],
-            flights: [flight; 3],
+            flights: [Flight::IDLE; 3],
             open: [0; 2],
             local: [None; 2],
             cleansing: [false; 2],
+            restarted: false,
+            warming: false,
         }]
     }
 
@@ -75,6 +78,13 @@ impl Model for Slot {
         }
         for f in 0..self.flights.len() {
             self.flight_actions(state, f, actions);
+        }
+        if self.crash && !state.restarted {
+            actions.push(Action::Crash);
+        }
+        let under_way = |write: &Write| write.abandoned && write.phase == Phase::Entered;
+        if state.warming && !state.writes.iter().any(under_way) {
+            actions.push(Action::WarmUpEnds);
         }
         for (s, slot) in state.slots.iter().enumerate() {
             if *slot != Entry::Empty {
@@ -126,6 +136,13 @@ impl Model for Slot {
                     matches!(flight.stage, Stage::Hit(version) if version > 0 && version == state.floor)
                 })
             }),
+            Property::sometimes(
+                "a value is served locally after a restart",
+                |model, state: &State| {
+                    let serves = state.open[0] == 0 && state.local[0].is_some() && !state.warming;
+                    !model.crash || (state.restarted && serves)
+                },
+            ),
             Property::sometimes("a member serves an ended write locally", |_, state: &State| {
                 state.floor > 0 && (0..2).any(|m| state.open[m] == 0 && state.local[m].is_some())
             }),

@@ -26,6 +26,10 @@ pub enum Variant {
     EndDropped,
     /// A6: a write of unknown outcome ends at W without what End would have done.
     WindowEndsSilently,
+    /// A8: a process that starts caches at once, while a statement of its predecessor may be under way.
+    RestartCachesAtOnce,
+    /// A8: a flight that began while the process warmed up is joined after that.
+    WarmUpFlightJoined,
     /// B10: the intent stands in the slot of the writer's schema only.
     IntentInOneSchema,
     /// B10: there is no intent.
@@ -109,6 +113,11 @@ pub(super) struct Flight {
     pub(super) fill: Option<u8>,
 }
 
+impl Flight {
+    pub(super) const IDLE: Self =
+        Self { stage: Stage::Idle, floor: 0, current: false, bypass: false, fill: None };
+}
+
 /// One state of the key. A version of the row is a number; 0 is its absence.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
@@ -123,6 +132,9 @@ pub struct State {
     pub(super) local: [Option<u8>; 2],
     /// After a write that ended at W: the slot is not used until it has been cleared.
     pub(super) cleansing: [bool; 2],
+    /// The first member's process was killed, and its successor doesn't cache yet (rule A8).
+    pub(super) restarted: bool,
+    pub(super) warming: bool,
 }
 
 /// The steps; the number is the write's, the flight's, the member's or the slot's.
@@ -172,6 +184,10 @@ pub enum Action {
     ExecuteFill(usize),
     /// The flight ends and gives its lease back.
     Finish(usize),
+    /// The process of the first member is killed, and another starts, without a log.
+    Crash,
+    /// No statement of its predecessor is under way any more.
+    WarmUpEnds,
     /// A slot is lost: expiry, eviction, a server that restarts empty.
     LoseSlot(usize),
 }

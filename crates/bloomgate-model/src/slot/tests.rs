@@ -4,15 +4,22 @@ use super::{P5, Slot, Variant};
 use crate::checks::{breaks, holds};
 
 const ONE_WRITE: Slot =
-    Slot { variant: Variant::Correct, writers: &[0], flights: &[0, 1], schemas: 1 };
+    Slot { variant: Variant::Correct, writers: &[0], flights: &[0, 1], schemas: 1, crash: false };
 
 const TWO_WRITES: Slot = Slot { writers: &[0, 1], ..ONE_WRITE };
 
 const TWO_SCHEMAS: Slot = Slot { schemas: 2, ..ONE_WRITE };
 
+const RESTART: Slot = Slot { flights: &[0, 0], crash: true, ..ONE_WRITE };
+
 #[test]
 fn one_write_and_two_readers() {
     holds(ONE_WRITE, 80_000);
+}
+
+#[test]
+fn a_process_without_a_log_is_restarted() {
+    holds(RESTART, 140_000);
 }
 
 #[test]
@@ -36,6 +43,12 @@ fn deep_two_writers_and_two_readers() {
 #[ignore = "deep"]
 fn deep_two_writers_and_two_readers_with_two_schemas() {
     holds(Slot { schemas: 2, ..TWO_WRITES }, 10_000_000);
+}
+
+#[test]
+#[ignore = "deep"]
+fn deep_two_writes_and_a_restart() {
+    holds(Slot { writers: &[0, 0], ..RESTART }, 1_000_000);
 }
 
 #[test]
@@ -64,6 +77,11 @@ fn each_rule_left_out_serves_a_stale_value() {
     ] {
         breaks(Slot { variant, ..ONE_WRITE }, P5);
     }
+    for variant in
+        [Variant::RestartCachesAtOnce, Variant::WarmUpFlightJoined, Variant::FillUnchecked]
+    {
+        breaks(Slot { variant, ..RESTART }, P5);
+    }
     breaks(Slot { variant: Variant::IntentInOneSchema, ..TWO_SCHEMAS }, P5);
 }
 
@@ -71,11 +89,11 @@ fn each_rule_left_out_serves_a_stale_value() {
 /// of the others that makes one of these needed fails here, and should say so in the protocol.
 #[test]
 fn these_rules_are_covered_by_others() {
-    for variant in
-        [Variant::GenerationMovedAtEndOnly, Variant::IntentReaderPublishes, Variant::FillUnchecked]
-    {
+    for variant in [Variant::GenerationMovedAtEndOnly, Variant::IntentReaderPublishes] {
         holds(Slot { variant, ..ONE_WRITE }, 60_000);
+        holds(Slot { variant, ..RESTART }, 60_000);
     }
     let variant = Variant::EndRemovesAllIntents;
     holds(Slot { variant, flights: &[0], ..TWO_WRITES }, 80_000);
+    holds(Slot { variant, writers: &[0, 0], flights: &[0], ..RESTART }, 80_000);
 }

@@ -1,7 +1,7 @@
 //! Writers: Begin, the intents, End, W.
 
 use super::Slot;
-use super::state::{Action, Entry, Phase, State, Variant};
+use super::state::{Action, Entry, Flight, Phase, State, Variant};
 
 impl Slot {
     /// The slots that a write has to put its intent into.
@@ -106,7 +106,7 @@ impl Slot {
         for member in 0..2 {
             if silent {
                 state.open[member] &= !(1 << i);
-            } else {
+            } else if state.open[member] & (1 << i) != 0 {
                 self.close(state, member, i);
                 state.cleansing[member] = true;
             }
@@ -114,6 +114,29 @@ impl Slot {
         state.floor = state.floor.max(state.writes[i].version);
         state.writes[i].phase = Phase::Over;
         state.writes[i].abandoned = false;
+    }
+
+    /// Rule A8.
+    fn crash(&self, state: &mut State) {
+        for (write, writer) in state.writes.iter_mut().zip(self.writers) {
+            let begun = !matches!(write.phase, Phase::Idle | Phase::Ended | Phase::Over);
+            if *writer == 0 && begun {
+                write.abandoned = true;
+                let returned = write.intents == self.all_slots() && write.applied;
+                if write.phase == Phase::Entered && !returned {
+                    write.phase = Phase::Aborted;
+                }
+            }
+        }
+        // What it has sent may still arrive.
+        for flight in &mut state.flights {
+            *flight = Flight { fill: flight.fill, ..Flight::IDLE };
+        }
+        state.open[0] = 0;
+        state.local[0] = None;
+        state.cleansing[0] = false;
+        state.restarted = true;
+        state.warming = !self.left_out(Variant::RestartCachesAtOnce);
     }
 
     pub(super) fn write_step(&self, state: &mut State, action: Action) {
@@ -179,6 +202,12 @@ impl Slot {
                     }
                 }
                 state.cleansing[member] = false;
+            }
+            Action::Crash => self.crash(state),
+            // What was loaded in the meantime is of no use to anyone else.
+            Action::WarmUpEnds => {
+                state.warming = false;
+                self.move_generation(state, 0, Variant::WarmUpFlightJoined);
             }
             Action::LoseSlot(s) => state.slots[s] = Entry::Empty,
             _ => {}

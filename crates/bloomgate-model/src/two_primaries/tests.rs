@@ -5,12 +5,12 @@ use crate::checks::{breaks, holds};
 
 #[test]
 fn majorities_keep_the_promise() {
-    holds(TwoPrimaries { variant: Variant::Correct, both: true }, 1_000);
+    holds(TwoPrimaries { variant: Variant::Correct, both: true }, 200_000);
 }
 
 #[test]
 fn a_single_primary_needs_no_majority() {
-    holds(TwoPrimaries { variant: Variant::NothingAcknowledged, both: false }, 1_000);
+    holds(TwoPrimaries { variant: Variant::NothingAcknowledged, both: false }, 100_000);
 }
 
 #[test]
