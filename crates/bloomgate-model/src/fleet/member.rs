@@ -38,7 +38,8 @@ impl Fleet {
                     let apply = if member.in_sync() { Action::Apply } else { Action::Replay };
                     actions.push(apply(m));
                 }
-                if !redis.settled && !member.settling {
+                let settler = self.settlers & (1 << m) != 0;
+                if settler && !redis.settled && !member.settling {
                     actions.push(Action::Settle(m));
                 }
                 if !redis.complete && member.knows_all {

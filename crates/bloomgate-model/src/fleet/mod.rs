@@ -45,6 +45,8 @@ pub struct Fleet {
     pub changes: u8,
     /// Whether a Begin may fence a member.
     pub fencing: bool,
+    /// The members that settle an identity, a bit each. Without one, each Begin waits itself.
+    pub settlers: u8,
     /// Whether the log is trimmed.
     pub trimming: bool,
     /// Whether members leave.
@@ -62,6 +64,7 @@ impl Fleet {
         crashes: 0,
         changes: 0,
         fencing: true,
+        settlers: 0b111,
         trimming: false,
         leaving: false,
     };
