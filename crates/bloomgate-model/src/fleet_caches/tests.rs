@@ -44,7 +44,7 @@ fn deep_two_writes() {
 #[test]
 #[ignore = "deep"]
 fn deep_two_flights() {
-    holds(FleetCaches { flights: &[1, 1], ..CHANGE }, 6_000_000);
+    holds(FleetCaches { flights: &[1, 1], ..CHANGE }, 10_000_000);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn two_writers_of_one_key() {
 #[test]
 #[ignore = "deep"]
 fn deep_two_writers_and_two_readers() {
-    holds(TWO_WRITES, 4_000_000);
+    holds(TWO_WRITES, 4_300_000);
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn deep_two_writers_and_two_readers_with_two_schemas() {
 #[test]
 #[ignore = "deep"]
 fn deep_two_writes_and_a_restart() {
-    holds(Slot { writers: &[0, 0], ..RESTART }, 1_000_000);
+    holds(Slot { writers: &[0, 0], ..RESTART }, 9_500_000);
 }
 
 #[test]
 #[ignore = "deep"]
 fn deep_two_flights_of_one_member_and_one_of_the_other() {
-    holds(Slot { flights: &[0, 0, 1], ..ONE_WRITE }, 1_000_000);
+    holds(Slot { flights: &[0, 0, 1], ..ONE_WRITE }, 2_500_000);
 }
 
 #[test]
