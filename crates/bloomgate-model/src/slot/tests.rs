@@ -42,7 +42,7 @@ fn deep_two_writers_and_two_readers() {
 #[test]
 #[ignore = "deep"]
 fn deep_two_writers_and_two_readers_with_two_schemas() {
-    holds(Slot { schemas: 2, ..TWO_WRITES }, 10_000_000);
+    holds(Slot { schemas: 2, ..TWO_WRITES }, 25_000_000);
 }
 
 #[test]
