@@ -15,6 +15,34 @@ macro_rules! random_ids {
                 Self(rand::random())
             }
 
+            /// Reads what [`to_hex`](Self::to_hex) writes.
+            #[must_use]
+            pub fn parse_hex(text: &str) -> Option<Self> {
+                let digits: &[u8; 32] = text.as_bytes().try_into().ok()?;
+                let mut bytes = [0; 16];
+                // `from_str_radix` takes a sign.
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return None;
+                }
+                for (byte, pair) in bytes.iter_mut().zip(digits.as_chunks::<2>().0) {
+                    let pair = std::str::from_utf8(pair).ok()?;
+                    *byte = u8::from_str_radix(pair, 16).ok()?;
+                }
+                Some(Self(bytes))
+            }
+
+            /// The bytes of the id.
+            #[must_use]
+            pub fn to_bytes(self) -> [u8; 16] {
+                self.0
+            }
+
+            /// The id with these bytes.
+            #[must_use]
+            pub fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+
             /// 32 lower-case hexadecimal digits.
             #[must_use]
             pub fn to_hex(self) -> String {

@@ -1,6 +1,7 @@
 //! The traits that cross modules: what the guard needs of the world outside.
 
 mod backplane;
+mod fleet_log;
 mod ids;
 mod loader;
 mod peers;
@@ -9,6 +10,10 @@ mod source;
 mod store;
 
 pub use backplane::{Backplane, LinkState, PeerEvents, PeerWrite};
+pub use fleet_log::{
+    FleetLog, FleetView, LogEntry, LogFlag, LogIdentity, LogPosition, LogReader, MemberRow,
+    Registration, Step,
+};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
 pub use peers::{Peer, PeerRegistry};
