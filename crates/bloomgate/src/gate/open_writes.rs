@@ -44,8 +44,18 @@ impl OpenWrites {
         Self { by_key: Mutex::default(), count: AtomicUsize::new(0), limit, clock }
     }
 
+    /// Adds a write. One that is in already, which another instance may announce again, stays
+    /// until the later of its deadlines.
     pub(crate) fn enter(&self, write: &PeerWrite) -> Result<(), LimitReached> {
         let mut by_key = self.by_key.lock();
+        if let Some(open) = by_key
+            .get_mut(&write.key)
+            .and_then(|writes| writes.iter_mut().find(|open| open.write == write.write))
+        {
+            open.deadline = open.deadline.max(write.deadline);
+            open.admits |= write.admits;
+            return Ok(());
+        }
         if self.count.load(Ordering::Relaxed) >= self.limit {
             self.remove_lapsed(&mut by_key);
         }
@@ -60,6 +70,20 @@ impl OpenWrites {
             deadline: write.deadline,
         });
         Ok(())
+    }
+
+    /// Every write that is open now.
+    pub(crate) fn list(&self) -> Vec<PeerWrite> {
+        let now = self.clock.now();
+        let by_key = self.by_key.lock();
+        let of_key = |(key, writes): (&KeyBytes, &Vec<OpenEntry>)| {
+            let open = writes.iter().filter(|open| now < open.deadline);
+            let write = |open: &OpenEntry| {
+                PeerWrite::new(key.clone(), open.write, open.admits, open.deadline)
+            };
+            open.map(write).collect::<Vec<_>>()
+        };
+        by_key.iter().flat_map(of_key).collect()
     }
 
     /// Removes this write's entry; false if it wasn't there.
@@ -146,6 +170,22 @@ mod tests {
         assert!(open.leave(&key(1), first.write));
         assert!(!open.is_open(&key(1)));
         assert_eq!(open.len(), 0);
+    }
+
+    #[test]
+    fn a_write_that_is_announced_again_has_one_entry_with_the_later_deadline() {
+        let (clock, time) = Clock::manual();
+        let open = OpenWrites::new(1, clock.clone());
+        let second = Duration::from_secs(1);
+        let mut write = write(1, false, clock.now() + second);
+        open.enter(&write).unwrap();
+        (write.deadline, write.admits) = (clock.now() + second * 2, true);
+        open.enter(&write).unwrap();
+        time.advance(second);
+        assert!(open.is_open(&key(1)));
+        assert_eq!(open.list(), [write.clone()]);
+        assert!(open.leave(&key(1), write.write));
+        assert_eq!((open.len(), open.is_open(&key(1))), (0, false));
     }
 
     #[test]
