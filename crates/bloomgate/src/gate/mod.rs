@@ -46,6 +46,8 @@ struct View {
     open_reason: Option<OpenReason>,
     /// True while nothing is in doubt about what other instances write.
     spares_local_cache: bool,
+    /// True while the shared cache may be used without a lease.
+    shares_without_lease: bool,
     lease_end: LeaseEnd,
     serving: Option<Arc<Generation>>,
     building: Option<Arc<Generation>>,
@@ -98,6 +100,7 @@ impl LiveGate {
         let view = View {
             open_reason: state.open_reason(),
             spares_local_cache: state.spares_local_cache(),
+            shares_without_lease: state.shares_without_lease(),
             lease_end: LeaseEnd::ended(),
             serving: None,
             building: None,
@@ -152,6 +155,12 @@ impl LiveGate {
     pub(crate) fn spares_local_cache(&self) -> bool {
         let view = self.view.load();
         view.spares_local_cache && !view.lease_end.has_passed(&self.clock)
+    }
+
+    /// True while the shared cache may be read and filled (rule C26). To be asked after the look-up,
+    /// too.
+    pub(crate) fn spares_shared_cache(&self) -> bool {
+        self.view.load().shares_without_lease || self.spares_local_cache()
     }
 
     /// The gate's part of Begin, for a write of this instance or of another.
@@ -279,6 +288,7 @@ impl LiveGate {
         let mut view = View {
             open_reason: state.open_reason(),
             spares_local_cache: state.spares_local_cache(),
+            shares_without_lease: state.shares_without_lease(),
             lease_end: old.lease_end.clone(),
             serving: old.serving.clone(),
             building: old.building.clone(),

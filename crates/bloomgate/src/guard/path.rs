@@ -92,12 +92,15 @@ impl<K: Key, V: Value> Inner<K, V> {
         let unseen = known == Known::No && !self.forced_open;
         let mut lease = None;
         // Rule A4: while the key is open, both caches are skipped.
-        if !version.open && self.shared.is_some() {
+        // Rule C26: the shared cache is used under a lease only.
+        if !version.open && self.shared.is_some() && self.gate.spares_shared_cache() {
             // First of all: a caller that joins after a write without an intent must not find this
             // flight on its way to the slot, past the check whether it may read it.
             leader.start();
             if !self.bypass.contains(&bytes) {
                 match self.look_up_shared(&bytes, version, !unseen).await {
+                    // A process that was paused meanwhile may hold what a write has outdated.
+                    SharedLookup::Hit(..) if !self.gate.spares_shared_cache() => {}
                     SharedLookup::Hit(answer, ttl) => {
                         self.publish_local((key, &bytes), version, &answer, ttl);
                         leader.publish(Ok(answer));
@@ -255,7 +258,7 @@ impl<K: Key, V: Value> Inner<K, V> {
         let (Some(entry), Some(shared)) = (entry, &self.shared) else {
             return lease.release().await;
         };
-        if !self.local.is_current(key, since) {
+        if !self.local.is_current(key, since) || !self.gate.spares_shared_cache() {
             return lease.release().await;
         }
         let null = entry == Entry::Null;
