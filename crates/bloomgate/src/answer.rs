@@ -34,6 +34,10 @@ pub enum OpenReason {
     LinkLost,
     /// The link's lease has ended and was not renewed in time.
     LeaseEnded,
+    /// What the other instances write may have been missed; it is being learned anew.
+    Resyncing,
+    /// The log that connects the instances has records of a build that this one doesn't know.
+    UnknownRecords,
     /// Another instance uses the same namespace without a backplane, so ids may exist that this
     /// instance never learned of.
     NotAlone,
@@ -51,6 +55,8 @@ impl OpenReason {
             OpenReason::Joining => "joining",
             OpenReason::LinkLost => "link_lost",
             OpenReason::LeaseEnded => "lease_ended",
+            OpenReason::Resyncing => "resyncing",
+            OpenReason::UnknownRecords => "unknown_records",
             OpenReason::NotAlone => "not_alone",
         }
     }
@@ -78,6 +84,10 @@ impl fmt::Display for OpenReason {
             OpenReason::Joining => "it is not known yet whether another instance is live",
             OpenReason::LinkLost => "the link to the other instances is lost or behind",
             OpenReason::LeaseEnded => "the lease of the link to the other instances has ended",
+            OpenReason::Resyncing => "what the other instances write is being learned anew",
+            OpenReason::UnknownRecords => {
+                "the log of the instances has records that this build doesn't know"
+            }
             OpenReason::NotAlone => {
                 "another instance is live in the same namespace, without a backplane"
             }

@@ -21,6 +21,11 @@ impl KeyBytes {
         key.with_bytes(|bytes| Self(Arc::from(bytes)))
     }
 
+    /// The key whose canonical bytes these are.
+    pub(crate) fn from_canonical(bytes: &[u8]) -> Self {
+        Self(Arc::from(bytes))
+    }
+
     /// The bytes.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {

@@ -5,7 +5,10 @@
 //! in the namespace and opens the gates of both.
 
 mod alone;
+mod fleet;
 mod peer_watch;
 
 pub use alone::Alone;
+pub(crate) use fleet::Fleet;
+pub use fleet::FleetSettings;
 pub(crate) use peer_watch::{PeerWatch, PeerWatchSettings};

@@ -8,7 +8,7 @@ use bloomgate_filter::Secret;
 
 use super::Value;
 use super::settings::{Given, OnStoreFailure, Settings};
-use crate::backplane::Alone;
+use crate::backplane::{Alone, FleetSettings};
 use crate::clock::Clock;
 use crate::gate::Gate;
 use crate::key::Key;
@@ -28,6 +28,7 @@ pub struct GuardBuilder<K, V> {
     pub(super) loader: Option<Arc<dyn DynLoader<K, V>>>,
     pub(super) store: Option<Arc<dyn Store>>,
     pub(super) backplane: Option<Arc<dyn Backplane>>,
+    pub(super) fleet: Option<FleetSettings>,
     pub(super) clock: Clock,
     pub(super) settings: Settings,
     pub(super) given: Given,
@@ -58,6 +59,7 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
             loader: None,
             store: None,
             backplane: None,
+            fleet: None,
             clock: Clock::system(),
             settings: Settings::default(),
             given: Given::default(),
@@ -94,6 +96,15 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
     /// namespace.
     pub fn backplane(mut self, backplane: impl Backplane) -> Self {
         self.backplane = Some(Arc::new(backplane));
+        self
+    }
+
+    /// Joins the other instances of this namespace through a log beside the shared cache, so that
+    /// each may refuse, and serve its local cache, while any of them writes. Needs a
+    /// [`store`](Self::store) that keeps such a log, as `RedisStore` does. Each write costs one more
+    /// round trip, and with several instances some more.
+    pub fn fleet(mut self, settings: FleetSettings) -> Self {
+        self.fleet = Some(settings);
         self
     }
 

@@ -1,5 +1,6 @@
 //! A write between Begin and End (sections A and B of the protocol).
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,23 +106,22 @@ impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
     }
 
     /// Begin failed, so the caller's part never started and nothing is under way. Only a write
-    /// intent whose answer was lost may stand at the server; it is removed in the background.
+    /// intent whose answer was lost may stand at the server; it is removed in the background, where the others learn that the write
+    /// is over.
     fn roll_back(mut self, error: &AdmitError) {
         self.open = false;
         self.close();
-        let AdmitError::Store(error) = error else {
-            return;
-        };
-        if error.kind() == StoreErrorKind::TimedOut {
-            let (inner, slot, write) =
-                (Arc::clone(&self.inner), self.slot.clone(), self.write.write);
-            tokio::spawn(async move {
-                if let Some(shared) = &inner.shared {
-                    // One that can't be removed expires.
-                    let _ = shared.clear_intent(&slot, write).await;
-                }
-            });
-        }
+        let intent_may_stand =
+            matches!(error, AdmitError::Store(error) if error.kind() == StoreErrorKind::TimedOut);
+        let Some((runtime, rest)) = self.detach() else { return };
+        runtime.spawn(async move {
+            if intent_may_stand && let Some(shared) = &rest.inner.shared {
+                // One that can't be removed expires.
+                let _ = shared.clear_intent(&rest.slot, rest.write.write).await;
+            }
+            // To the others the write lapses by itself, if they don't learn of this.
+            let _ = rest.end_at_peers().await;
+        });
     }
 
     /// When the write's window is over.
@@ -159,9 +159,18 @@ impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
     /// True once the backplane has confirmed the End.
     async fn end_at_peers(&self) -> bool {
         let inner = &*self.inner;
+        let mut ended = pin!(inner.backplane.end_write(&self.write));
         // The log's budget is the shared cache's: it is the same server.
-        let ended = inner.backplane.end_write(&self.write);
-        matches!(inner.clock.timeout(inner.settings.store_timeout, ended).await, Ok(Ok(())))
+        let budget = inner.settings.store_timeout;
+        match inner.clock.timeout(budget, &mut ended).await {
+            Ok(result) => result.is_ok(),
+            // Rule C26: the members that there are now may not know of this write, so that its
+            // caller is not answered before they do.
+            Err(_elapsed) if inner.backplane.begin_is_lost(&self.write) => {
+                matches!(inner.clock.timeout_at(self.write.deadline, ended).await, Ok(Ok(())))
+            }
+            Err(_elapsed) => false,
+        }
     }
 
     /// Rule A5: an End that isn't confirmed is repeated until it is, or W has passed. Meanwhile the

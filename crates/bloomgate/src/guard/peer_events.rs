@@ -53,6 +53,10 @@ where
         self.gate.open_writes().leave(&write.key, write.write);
     }
 
+    fn open_writes(&self) -> Vec<PeerWrite> {
+        self.gate.open_writes().list()
+    }
+
     fn invalidate_all(&self) {
         self.local.invalidate_all();
     }

@@ -16,7 +16,7 @@ use super::settings::Settings;
 use super::shared_cache_bypass::SharedCacheBypass;
 use super::slots::Slots;
 use super::{AbortOnDrop, Guard, Inner, RunningWrites};
-use crate::backplane::{Alone, PeerWatch, PeerWatchSettings};
+use crate::backplane::{Alone, Fleet, FleetSettings, PeerWatch, PeerWatchSettings};
 use crate::clock::Clock;
 use crate::error::{ConfigError, StoreErrorKind};
 use crate::flight::Flights;
@@ -67,9 +67,12 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
         let clock = self.clock;
         let started = clock.now();
         let counts = Arc::new(Counts::default());
-        let backplane = match self.backplane {
-            Some(backplane) => backplane,
-            None => default_backplane(self.store.as_ref(), &name, &settings, &clock)?,
+        let backplane = match (self.backplane, self.fleet) {
+            (Some(backplane), _) => backplane,
+            (None, Some(fleet)) => {
+                join_fleet(fleet, self.store.as_ref(), &name, &settings, &clock)?
+            }
+            (None, None) => default_backplane(self.store.as_ref(), &name, &settings, &clock)?,
         };
         let shared = self.store.map(|store| {
             let counts = Arc::clone(&counts.shared);
@@ -171,6 +174,22 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
             _background: background,
         })))
     }
+}
+
+/// The fleet that the guard's user asked for.
+fn join_fleet(
+    fleet: FleetSettings,
+    store: Option<&Arc<dyn Store>>,
+    name: &Arc<str>,
+    settings: &Settings,
+    clock: &Clock,
+) -> Result<Arc<dyn Backplane>, ConfigError> {
+    let log = store.and_then(|store| store.fleet_log(name)).ok_or_else(|| {
+        let problem = "there is no store that keeps a log";
+        ConfigError::setting("fleet", problem, "give a RedisStore as the store")
+    })?;
+    let fleet = fleet.of_guard(settings.write_window, settings.store_timeout);
+    Ok(Arc::new(Fleet::new(Arc::clone(name), log, fleet, clock.clone())?))
 }
 
 /// The backplane of a guard whose user gave none.

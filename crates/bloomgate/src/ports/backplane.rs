@@ -65,6 +65,13 @@ pub trait Backplane: Send + Sync + fmt::Debug + 'static {
     /// has ended already.
     fn end_write<'a>(&'a self, write: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>>;
 
+    /// True if the write has begun in a log that was lost since: [`end_write`](Self::end_write)
+    /// then takes as long as a Begin, and End must not return before it has (rule C26). Costs
+    /// nothing.
+    fn begin_is_lost(&self, _write: &PeerWrite) -> bool {
+        false
+    }
+
     /// Makes the others drop everything that they cache.
     ///
     /// # Errors
@@ -120,6 +127,9 @@ pub trait PeerEvents: Send + Sync + fmt::Debug + 'static {
 
     /// Everything that is cached may be outdated; nothing was missed that concerns the gate.
     fn invalidate_all(&self);
+
+    /// Every write that is open here, of this instance and of the others.
+    fn open_writes(&self) -> Vec<PeerWrite>;
 
     /// Replaces the epoch in the names of all slots: entries under another epoch are out of reach
     /// from here on.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{PeerRegistry, SlotKey, SlotOp, SlotReply};
+use super::{FleetLog, PeerRegistry, SlotKey, SlotOp, SlotReply};
 use crate::error::StoreError;
 
 /// One step of [`Store::clear_step`].
@@ -111,6 +111,11 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
         None
     }
+
+    /// The log of a namespace's fleet that the same server keeps, if it keeps one.
+    fn fleet_log(&self, _namespace: &str) -> Option<Arc<dyn FleetLog>> {
+        None
+    }
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {
@@ -151,5 +156,9 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
         (**self).peers()
+    }
+
+    fn fleet_log(&self, namespace: &str) -> Option<Arc<dyn FleetLog>> {
+        (**self).fleet_log(namespace)
     }
 }

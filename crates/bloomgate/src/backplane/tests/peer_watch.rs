@@ -29,6 +29,10 @@ impl PeerEvents for Recorder {
 
     fn invalidate_all(&self) {}
 
+    fn open_writes(&self) -> Vec<PeerWrite> {
+        Vec::new()
+    }
+
     fn set_epoch(&self, _: &str) {}
 }
 
