@@ -96,7 +96,6 @@ pub mod answer;
 pub mod backplane;
 pub mod clock;
 mod error;
-mod fleet_log;
 mod flight;
 mod gate;
 mod guard;

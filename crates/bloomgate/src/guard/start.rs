@@ -70,7 +70,7 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
         let backplane = match (self.backplane, self.fleet) {
             (Some(backplane), _) => backplane,
             (None, Some(fleet)) => {
-                join_fleet(fleet, self.store.as_ref(), &name, &settings, &clock)?
+                join_fleet(fleet, self.store.as_ref(), &name, &settings, &clock).await?
             }
             (None, None) => default_backplane(self.store.as_ref(), &name, &settings, &clock)?,
         };
@@ -177,7 +177,7 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
 }
 
 /// The fleet that the guard's user asked for.
-fn join_fleet(
+async fn join_fleet(
     fleet: FleetSettings,
     store: Option<&Arc<dyn Store>>,
     name: &Arc<str>,
@@ -188,6 +188,12 @@ fn join_fleet(
         let problem = "there is no store that keeps a log";
         ConfigError::setting("fleet", problem, "give a RedisStore as the store")
     })?;
+    // One that can't be reached now is found by the member's task.
+    if let Ok(Err(error)) = clock.timeout(settings.store_timeout, log.prepare()).await
+        && error.kind() == StoreErrorKind::Unsupported
+    {
+        return Err(ConfigError::Store(Arc::new(error)));
+    }
     let fleet = fleet.of_guard(settings.write_window, settings.store_timeout);
     Ok(Arc::new(Fleet::new(Arc::clone(name), log, fleet, clock.clone())?))
 }

@@ -218,6 +218,15 @@ pub trait FleetLog: Send + Sync + fmt::Debug + 'static {
     /// The server's `host:port`, or the path of its socket, for logs. Holds no password.
     fn endpoint(&self) -> String;
 
+    /// Checks that the server can keep a log. Called at the start.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::StoreErrorKind::Unsupported) if it may lose one by its settings, with
+    /// the setting and the fix.
+    fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Puts the row of a process into the table, in place of an earlier one of the same process.
     /// It has applied what `registration` says if the identity is that one, and nothing otherwise.
     fn register<'a>(

@@ -3,6 +3,8 @@
 mod breaker;
 #[cfg(any(test, feature = "testing"))]
 mod memory;
+#[cfg(test)]
+mod memory_fleet_log;
 mod outage_log;
 #[cfg(feature = "redis")]
 mod redis;
@@ -25,6 +27,8 @@ use crate::telemetry::SharedCounts;
 use breaker::Breaker;
 #[cfg(any(test, feature = "testing"))]
 pub use memory::MemoryStore;
+#[cfg(test)]
+pub(crate) use memory_fleet_log::MemoryFleetLog;
 use outage_log::OutageLog;
 #[cfg(feature = "redis")]
 pub use redis::{RedisStore, RedisUrlError};

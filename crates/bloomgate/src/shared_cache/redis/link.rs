@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
 use redis::{
-    Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind,
-    Value,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError,
+    RedisResult, ServerErrorKind, Value,
 };
 
 use crate::clock::{Clock, Moment};
@@ -73,6 +73,18 @@ impl Link {
             self.replace_if_demoted(error);
         }
         replies
+    }
+
+    /// A further connection, for commands that block it. Waits up to `budget` until it stands, and
+    /// for a reply as long as the caller does.
+    pub(super) async fn open_another(
+        &self,
+        budget: Duration,
+    ) -> RedisResult<MultiplexedConnection> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(budget))
+            .set_response_timeout(None);
+        self.client.get_multiplexed_async_connection_with_config(&config).await
     }
 
     /// Waits for a reply and counts the calls that get none.

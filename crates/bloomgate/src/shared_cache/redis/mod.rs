@@ -2,6 +2,7 @@
 
 mod commands;
 mod envelope;
+mod fleet_log;
 mod link;
 mod peers;
 mod scripts;
@@ -16,9 +17,10 @@ use redis::{
 };
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::ports::{ClearStep, PeerRegistry, SlotKey, SlotOp, SlotReply, Store};
+use crate::ports::{ClearStep, FleetLog, PeerRegistry, SlotKey, SlotOp, SlotReply, Store};
 
 use commands::{Form, Scripts, interpret, store_error};
+use fleet_log::RedisFleetLog;
 use link::Link;
 
 /// `SET … NX GET` came with 7.0.
@@ -192,5 +194,9 @@ impl Store for RedisStore {
 
     fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
         Some(Arc::new(self.clone()))
+    }
+
+    fn fleet_log(&self, namespace: &str) -> Option<Arc<dyn FleetLog>> {
+        Some(Arc::new(RedisFleetLog::new(self.clone(), namespace)))
     }
 }

@@ -5,6 +5,7 @@ mod batches;
 mod budget;
 mod conformance;
 mod faulty_store;
+mod fleet_log;
 #[cfg(feature = "redis")]
 mod outage;
 mod outage_log;

@@ -11,9 +11,9 @@ use super::super::{Fleet, FleetSettings};
 use crate::answer::OpenReason;
 use crate::clock::{Clock, ManualTime, Moment};
 use crate::error::BackplaneError;
-use crate::fleet_log::MemoryFleetLog;
 use crate::key::KeyBytes;
 use crate::ports::{Backplane, LinkState, PeerEvents, PeerWrite, WriteId};
+use crate::shared_cache::MemoryFleetLog;
 
 pub(super) const LEASE: Duration = Duration::from_secs(3);
 pub(super) const WINDOW: Duration = Duration::from_secs(30);

@@ -23,6 +23,18 @@ async fn a_joiner_knows_the_writes_that_were_open_before_it_came() {
 }
 
 #[tokio::test]
+async fn a_joiner_takes_no_lease_before_it_has_applied_what_was_there() {
+    let (harness, members) = Harness::in_sync(1).await;
+    members[0].begin(7).await.unwrap();
+    let joined = harness.join();
+    for _ in 0..200 {
+        assert!(!joined.events.refuses(7));
+        tokio::task::yield_now().await;
+    }
+    assert!(joined.events.in_sync());
+}
+
+#[tokio::test]
 async fn a_lease_ends_by_the_clock_and_is_renewed_before_that() {
     let (harness, members) = Harness::in_sync(2).await;
     harness.pass(LEASE * 3).await;
