@@ -8,6 +8,8 @@ mod departing_callers;
 mod failpoints;
 mod fake_backplane;
 mod fake_table;
+#[cfg(feature = "redis")]
+mod fleet;
 mod handle;
 mod harness;
 mod interleavings;
