@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::WriteId;
+use super::{FleetStatus, WriteId};
 use crate::answer::OpenReason;
 use crate::clock::Moment;
 use crate::error::BackplaneError;
@@ -77,6 +77,11 @@ pub trait Backplane: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// When that isn't confirmed. It may be called again.
     fn invalidate_all(&self) -> BoxFuture<'_, Result<(), BackplaneError>>;
+
+    /// What this instance knows of the others; `None` for a backplane without any.
+    fn status(&self) -> Option<FleetStatus> {
+        None
+    }
 
     /// Leaves the other instances. The guard has stopped refusing before.
     fn leave(&self) -> BoxFuture<'_, ()>;

@@ -2,6 +2,7 @@
 
 mod backplane;
 mod fleet_log;
+mod fleet_status;
 mod ids;
 mod loader;
 mod peers;
@@ -14,6 +15,7 @@ pub use fleet_log::{
     FleetLog, FleetView, LogEntry, LogFlag, LogIdentity, LogPosition, LogReader, MemberRow,
     Registration, Step,
 };
+pub use fleet_status::{FleetMember, FleetStatus};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
 pub use peers::{Peer, PeerRegistry};

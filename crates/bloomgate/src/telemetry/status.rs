@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Counts;
+use crate::ports::FleetStatus;
 
 /// The state of a guard. Serialises to the document that `/guard` of the example serves, and
 /// deserialises from it; a field that is missing there has its default. It shows how large the
@@ -32,6 +33,8 @@ pub struct Status {
     pub warm_up_error: Option<String>,
     /// Why the shared cache can't be used now, if it can't.
     pub shared_cache_error: Option<String>,
+    /// The instances that this one keeps in step with; `None` without a fleet.
+    pub fleet: Option<FleetStatus>,
 }
 
 /// Whether the gate refuses.

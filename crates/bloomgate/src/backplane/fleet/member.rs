@@ -240,6 +240,7 @@ impl Member {
     fn resync(&mut self, why: &'static str) {
         tracing::warn!(guard = &*self.shared.name, why, "resynchronising with the fleet");
         self.shared.counts.resyncs.fetch_add(1, Ordering::Relaxed);
+        *self.shared.last_resync.lock() = Some(why);
         self.set_out_of_sync(OpenReason::Resyncing);
         self.events.void(OpenReason::Resyncing);
     }
@@ -287,6 +288,7 @@ impl Member {
                 *position = entry.position;
             }
         }
+        *self.shared.applied.lock() = self.position();
         Ok(())
     }
 

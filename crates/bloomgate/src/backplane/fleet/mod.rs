@@ -19,6 +19,7 @@ mod member;
 mod record;
 mod settings;
 mod shared;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -38,7 +39,7 @@ use shared::Shared;
 
 use crate::clock::Clock;
 use crate::error::{BackplaneError, ConfigError};
-use crate::ports::{Backplane, FleetLog, LogIdentity, PeerEvents, PeerWrite};
+use crate::ports::{Backplane, FleetLog, FleetStatus, LogIdentity, PeerEvents, PeerWrite};
 
 /// Between two looks at whether the log has been settled.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(20);
@@ -164,6 +165,10 @@ impl Backplane for Fleet {
 
     fn invalidate_all(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
         Box::pin(async move { self.change(Change::InvalidateAll).await.map(|_identity| ()) })
+    }
+
+    fn status(&self) -> Option<FleetStatus> {
+        Some(self.shared.status())
     }
 
     fn leave(&self) -> BoxFuture<'_, ()> {

@@ -12,7 +12,7 @@ use super::barrier::LeaseWaits;
 use super::settings::FleetSettings;
 use crate::clock::{Clock, Moment};
 use crate::error::{StoreError, StoreErrorKind};
-use crate::ports::{FleetLog, FleetView, InstanceId, LogIdentity, WriteId};
+use crate::ports::{FleetLog, FleetView, InstanceId, LogIdentity, LogPosition, WriteId};
 
 /// The state of one member.
 #[derive(Debug)]
@@ -28,6 +28,10 @@ pub(super) struct Shared {
     pub(super) latest: Mutex<Option<FleetView>>,
     /// Under which identity the row was registered last, and as which incarnation.
     pub(super) registered: Mutex<Option<(LogIdentity, u64)>>,
+    /// Everything up to here has been applied.
+    pub(super) applied: Mutex<LogPosition>,
+    /// Why this process had to resynchronise, the last time.
+    pub(super) last_resync: Mutex<Option<&'static str>>,
     /// When the lease ends; in the past without one.
     pub(super) lease_end: Mutex<Moment>,
     /// Under which identity each open write of this process has begun, and until when it may be
@@ -63,6 +67,8 @@ impl Shared {
             waits: Mutex::default(),
             latest: Mutex::default(),
             registered: Mutex::default(),
+            applied: Mutex::default(),
+            last_resync: Mutex::default(),
             lease_end: Mutex::new(clock.now()),
             begun: Mutex::default(),
             counts: Counts::default(),

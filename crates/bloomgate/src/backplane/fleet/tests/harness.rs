@@ -221,6 +221,18 @@ impl Harness {
         }
     }
 
+    /// [`pass`](Self::pass), with a check after every step of any task.
+    pub(super) async fn pass_checking(&self, time: Duration, check: impl Fn()) {
+        let end = self.clock.now() + time;
+        while self.clock.now() < end {
+            self.time.advance(Duration::from_millis(25));
+            for _ in 0..60 {
+                tokio::task::yield_now().await;
+                check();
+            }
+        }
+    }
+
     /// Lets `time` pass at once, as a pause of all processes does.
     pub(super) async fn leap(&self, time: Duration) {
         self.time.advance(time);

@@ -54,7 +54,8 @@ async fn a_member_that_was_fenced_during_a_pause_catches_up_and_keeps_its_gate()
     assert!(!members[1].events.in_sync());
     harness.pass(Duration::from_secs(5)).await;
     harness.log.set_reachable_for(members[1].fleet.shared.instance, true);
-    harness.pass(Duration::from_secs(2)).await;
+    let check = || assert!(!members[1].events.refuses(7), "a lease before what came meanwhile");
+    harness.pass_checking(Duration::from_secs(2), check).await;
     assert!(members[1].events.in_sync());
     assert!(members[1].events.has(7) && members[1].events.is_open(7));
     assert_eq!(members[1].events.voids(), 0, "it missed nothing");
