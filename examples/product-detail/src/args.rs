@@ -139,6 +139,17 @@ pub(crate) struct Args {
     #[arg(long, env = "PRODUCT_DETAIL_SINGLE_INSTANCE", value_parser = BoolishValueParser::new())]
     pub(crate) single_instance: bool,
 
+    /// Joins the other instances on this Redis under this name, so that all of them refuse and cache
+    /// while any of them writes. Needs --redis-url.
+    #[arg(
+        long,
+        env = "PRODUCT_DETAIL_INSTANCE_NAME",
+        value_name = "NAME",
+        requires = "redis_url",
+        conflicts_with = "single_instance"
+    )]
+    pub(crate) instance_name: Option<String>,
+
     /// The secret of the gate's hash, at least 32 hexadecimal digits. Without it, one is generated
     /// and kept in the data folder.
     #[arg(long, env = "PRODUCT_DETAIL_SECRET", value_name = "HEX", hide_env_values = true)]

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use bloomgate::backplane::FleetSettings;
 use bloomgate::warm_up::{PgTable, SqliteTable};
 use bloomgate::{Gate, Guard, Secret};
 use tokio::net::TcpListener;
@@ -165,6 +166,9 @@ async fn guard(
         .ready_within(args.ready_within);
     if args.single_instance {
         builder = builder.single_instance();
+    }
+    if let Some(name) = args.instance_name {
+        builder = builder.fleet(FleetSettings::default().label(name));
     }
     builder = match database {
         Database::Sqlite(sqlite) => {
