@@ -39,10 +39,13 @@ struct Flight<T> {
 }
 
 impl<T> Flight<T> {
-    /// Rules A4 and C20. A flight that hasn't asked anything yet will see whatever is committed by
+    /// Rules A4, C20 and C26. A flight that hasn't asked anything yet will see whatever is committed by
     /// now, so any request may join it.
     fn may_be_joined(&self, by: KeyVersion) -> bool {
-        let calm = by.coherent && !by.open && !self.version.open;
+        // What was read while other instances could write unnoticed stays in doubt, also for a caller
+        // that comes once they can't any more.
+        let coherent = by.coherent && self.version.coherent;
+        let calm = coherent && !by.open && !self.version.open;
         let current = calm && self.version.generation == by.generation;
         current || !self.started.load(Ordering::SeqCst)
     }

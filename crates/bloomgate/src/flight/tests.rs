@@ -83,6 +83,16 @@ async fn out_of_step_only_flights_that_have_asked_nothing_are_joined() {
 }
 
 #[tokio::test]
+async fn a_flight_begun_out_of_step_is_not_joined_by_a_caller_in_step() {
+    let flights = Arc::new(Flights::<u8>::new(8));
+    let doubtful = KeyVersion { coherent: false, ..CALM };
+    let (_first, old) = started(flights.join_or_lead(&key(1), doubtful));
+    let _ = joined(flights.join_or_lead(&key(1), CALM));
+    old.start();
+    let _ = started(flights.join_or_lead(&key(1), CALM));
+}
+
+#[tokio::test]
 async fn case_30_a_flight_that_is_dropped_frees_its_slot_and_wakes_its_waiters() {
     let flights = Arc::new(Flights::<u8>::new(8));
     let (waiter, leader) = started(flights.join_or_lead(&key(1), CALM));
