@@ -97,7 +97,9 @@ impl<K: Key, V: Value> Inner<K, V> {
             // First of all: a caller that joins after a write without an intent must not find this
             // flight on its way to the slot, past the check whether it may read it.
             leader.start();
-            if !self.bypass.contains(&bytes) {
+            // Rule A4 once more: a write may have begun since the flight was made, and its intent be
+            // lost. Whoever joined until now counts on this look.
+            if !self.gate.open_writes().is_open(&bytes) && !self.bypass.contains(&bytes) {
                 match self.look_up_shared(&bytes, version, !unseen).await {
                     // A process that was paused meanwhile may hold what a write has outdated.
                     SharedLookup::Hit(..) if !self.gate.spares_shared_cache() => {}

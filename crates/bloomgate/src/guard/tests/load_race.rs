@@ -1,6 +1,8 @@
 //! A load in flight while its row is written: what it read is not kept (case 29, rules A3, A4,
 //! B11, B12 and B13).
 
+use futures_util::FutureExt as _;
+
 use super::failpoints::At;
 use super::harness::{Harness, NULL_TTL, SECOND, VALUE_TTL, seen};
 use super::quiet;
@@ -9,7 +11,7 @@ use super::writer::Writer;
 use crate::answer::Tier;
 use crate::guard::open_write::Kind;
 use crate::key::KeyBytes;
-use crate::ports::Slot;
+use crate::ports::{PeerWrite, Slot, WriteId};
 
 #[derive(Clone, Copy, Debug)]
 enum Change {
@@ -148,6 +150,22 @@ async fn case_29_a_request_after_a_write_does_not_join_a_shared_hit_on_its_way()
     answered.let_all_go();
     assert_eq!(seen(within(late).await.unwrap().unwrap()), (Some(2), Tier::Loader));
     assert_eq!(seen(within(early).await.unwrap().unwrap()), (Some(1), Tier::Shared));
+}
+
+// Rule A4: whether the caches are skipped is decided when a flight starts. Its write intent lost, a write
+// leaves an outdated entry in the slot, and whoever joins the flight before it starts would get that.
+#[tokio::test]
+async fn case_29_a_flight_that_starts_after_a_write_has_begun_skips_the_shared_cache() {
+    let harness = Harness::with([7]).open_gate().shared().build().await;
+    let _ = within(harness.peer().await.get(&7)).await.unwrap();
+    quiet().await;
+    let mut reader = std::pin::pin!(harness.guard.get(&7));
+    assert!((&mut reader).now_or_never().is_none(), "its flight is made, and hasn't run");
+    let deadline = crate::clock::Moment::NEVER;
+    let write = PeerWrite::new(KeyBytes::of(&7_i64), WriteId::fresh(), true, deadline);
+    harness.guard.0.gate.begin(&write).unwrap();
+    harness.table.commit(7);
+    assert_eq!(seen(within(reader).await.unwrap()), (Some(2), Tier::Loader));
 }
 
 // Rule B10: the write intent takes the lease's place, and B12: the fill finds no lease.
