@@ -6,8 +6,22 @@ use crate::error::ConfigError;
 
 /// How a member of a fleet keeps its lease, and how long it waits for others.
 ///
-/// A write waits at most `fence_after` and a lease for a member that has fallen silent, once; all
-/// members of a namespace should have the same lease.
+/// A write waits at most `fence_after` and a lease for a member that has fallen silent, once. All
+/// members of a namespace should have the same lease, and their guards the same
+/// [`write_window`](crate::GuardBuilder::write_window).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use bloomgate::backplane::FleetSettings;
+///
+/// // A member that falls silent delays a write by at most 2 s.
+/// let settings = FleetSettings::default()
+///     .label("web 1")
+///     .lease(Duration::from_millis(1_200))
+///     .renew_every(Duration::from_millis(400))
+///     .fence_after(Duration::from_millis(600));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct FleetSettings {
