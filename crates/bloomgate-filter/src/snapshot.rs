@@ -142,7 +142,7 @@ pub struct Loaded {
 /// snapshot, so they must come after the position.
 ///
 /// Other threads can insert during the call. Uses a buffer of 32 KiB, from which `out` receives
-/// large writes. A bitmap is [compacted](Bitmap::compact) first. An exact set is sorted in a list
+/// large writes. A bitmap is [compacted](crate::Bitmap::compact) first. An exact set is sorted in a list
 /// of 16 bytes per key.
 ///
 /// # Errors
