@@ -13,7 +13,7 @@ use super::barrier::{Awaited, RowId, judge};
 use super::shared::Shared;
 use crate::clock::Moment;
 use crate::error::{BackplaneError, StoreError};
-use crate::ports::{FleetView, LogFlag, LogIdentity, Step};
+use crate::ports::{FleetView, LogIdentity};
 
 /// How long looks may fail before the writes that wait for them do.
 const FAIL_AFTER: Duration = Duration::from_secs(1);
@@ -155,38 +155,6 @@ impl AcknowledgementTask {
         tokio::select! {
             () = self.shared.clock.sleep(pause) => {}
             next = self.appended.recv() => self.pending.extend(next),
-        }
-    }
-}
-
-impl Shared {
-    /// Takes a silent member's leases away (rule C21).
-    pub(super) async fn fence(&self, view: &FleetView, (instance, incarnation): RowId) {
-        let fence = self.log.fence(&view.identity, instance, incarnation);
-        // A failure shows in the next view: the row isn't fenced.
-        if let Ok(step) = self.step("fence", fence).await {
-            if matches!(step, Step::Done(_)) {
-                self.counts.fenced_others.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                let label = view.row(instance).map_or("", |row| row.label.as_str());
-                let member = instance.to_hex();
-                tracing::warn!(guard = &*self.name, member, label, "fenced a silent member");
-            }
-            let (Step::Done(view) | Step::Void(view)) = step;
-            self.observe(&view);
-        }
-    }
-
-    /// Sets the flag of rule C25 once a lease has been waited for since the identity was seen, by a
-    /// look that was asked for after that.
-    pub(super) async fn settle(&self, view: &FleetView, asked: Moment) {
-        let from = self.waits.lock().settled_from(self.settings.lease);
-        if view.settled || from.is_none_or(|from| asked < from) {
-            return;
-        }
-        let settle = self.log.set_flag(&view.identity, LogFlag::Settled);
-        // Tried again after the next look.
-        if let Ok(Step::Done(view)) = self.step("settle", settle).await {
-            self.observe(&view);
         }
     }
 }

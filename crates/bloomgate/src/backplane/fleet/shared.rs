@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::barrier::LeaseWaits;
+use super::barrier::{LeaseWaits, RowId};
 use super::settings::FleetSettings;
 use crate::clock::{Clock, Moment};
 use crate::error::{StoreError, StoreErrorKind};
-use crate::ports::{FleetLog, FleetView, InstanceId, LogIdentity, LogPosition, WriteId};
+use crate::ports::{
+    FleetLog, FleetView, InstanceId, LogFlag, LogIdentity, LogPosition, Step, WriteId,
+};
 
 /// The state of one member.
 #[derive(Debug)]
@@ -136,5 +138,35 @@ impl Shared {
         let waited = u64::try_from(waited).unwrap_or(u64::MAX);
         self.counts.writes_waited.fetch_add(1, Ordering::Relaxed);
         self.counts.longest_wait_ms.fetch_max(waited, Ordering::Relaxed);
+    }
+
+    /// Takes a silent member's leases away (rule C21).
+    pub(super) async fn fence(&self, view: &FleetView, (instance, incarnation): RowId) {
+        let fence = self.log.fence(&view.identity, instance, incarnation);
+        // A failure shows in the next view: the row isn't fenced.
+        if let Ok(step) = self.step("fence", fence).await {
+            if matches!(step, Step::Done(_)) {
+                self.counts.fenced_others.fetch_add(1, Ordering::Relaxed);
+                let label = view.row(instance).map_or("", |row| row.label.as_str());
+                let member = instance.to_hex();
+                tracing::warn!(guard = &*self.name, member, label, "fenced a silent member");
+            }
+            let (Step::Done(view) | Step::Void(view)) = step;
+            self.observe(&view);
+        }
+    }
+
+    /// Sets the flag of rule C25 once a lease has been waited for since the identity was seen, by a
+    /// look that was asked for after that.
+    pub(super) async fn settle(&self, view: &FleetView, asked: Moment) {
+        let from = self.waits.lock().settled_from(self.settings.lease);
+        if view.settled || from.is_none_or(|from| asked < from) {
+            return;
+        }
+        let settle = self.log.set_flag(&view.identity, LogFlag::Settled);
+        // Tried again after the next look.
+        if let Ok(Step::Done(view)) = self.step("settle", settle).await {
+            self.observe(&view);
+        }
     }
 }
