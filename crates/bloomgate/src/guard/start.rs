@@ -68,7 +68,11 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
         let started = clock.now();
         let counts = Arc::new(Counts::default());
         let backplane = match (self.backplane, self.fleet) {
-            (Some(backplane), _) => backplane,
+            (Some(_), Some(_)) => {
+                let problem = "means nothing beside another backplane or single_instance()";
+                return Err(ConfigError::setting("fleet", problem, "leave one of them out"));
+            }
+            (Some(backplane), None) => backplane,
             (None, Some(fleet)) => {
                 join_fleet(fleet, self.store.as_ref(), &name, &settings, &clock).await?
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::fake_backplane::FakeBackplane;
 use super::harness::{MS, SECOND};
 use super::store::{Faults, TestStore};
+use crate::backplane::FleetSettings;
 use crate::clock::Clock;
 use crate::error::ConfigError;
 use crate::gate::Gate;
@@ -50,6 +51,9 @@ async fn nonsense_is_refused_by_the_name_of_its_field() {
         ("max_unseen_loads", |b| b.max_concurrent_loads(4).max_unseen_loads(5)),
         ("local_value_capacity", |b| b.local_value_capacity(0)),
         ("local_null_capacity", |b| b.local_null_capacity(0)),
+        // There is no store that keeps a log.
+        ("fleet", |b| b.fleet(FleetSettings::default())),
+        ("fleet", |b| b.fleet(FleetSettings::default()).single_instance()),
         // A sum that would overflow is nonsense, not a panic.
         ("store_timeout", |b| b.store_timeout(Duration::MAX)),
         ("load_timeout", |b| b.load_timeout(Duration::MAX)),
