@@ -190,7 +190,13 @@ async fn guard(
 fn refused(error: bloomgate::ConfigError) -> StartupError {
     StartupError::setting(match &error {
         bloomgate::ConfigError::Setting { field, problem, fix } => {
-            format!("--{}: {problem}; {fix}", field.replace('_', "-"))
+            let flag = match *field {
+                "fleet.label" => "instance-name".to_owned(),
+                // The others have their defaults here, which suit all but a short window.
+                field if field.starts_with("fleet.") => "write-window".to_owned(),
+                field => field.replace('_', "-"),
+            };
+            format!("--{flag}: {problem}; {fix}")
         }
         other => error_chain(other),
     })

@@ -89,6 +89,26 @@ fn settings_of_a_bloom_gate_are_refused_with_an_exact_gate() {
 }
 
 #[test]
+fn settings_of_a_fleet_are_refused_by_their_flags() {
+    let redis = ["--redis-url", "redis://127.0.0.1:1"];
+    let long = "x".repeat(129);
+    for (args, flag) in [
+        (&["--instance-name", "web 1"][..], "--redis-url"),
+        (
+            &["--instance-name", "web 1", "--single-instance", redis[0], redis[1]],
+            "--single-instance",
+        ),
+        // A write could wait for a silent instance for longer.
+        (&["--instance-name", "a", "--write-window", "2s", redis[0], redis[1]], "--write-window"),
+        (&["--instance-name", &long, redis[0], redis[1]], "--instance-name"),
+    ] {
+        let (line, code) = refused(args, &[]);
+        assert_eq!(code, Some(2), "{args:?}: {line}");
+        assert!(line.contains(flag), "{args:?}: {line}");
+    }
+}
+
+#[test]
 fn a_refused_variable_names_its_flag() {
     let (line, code) = refused(&[], &[("PRODUCT_DETAIL_FALSE_POSITIVE_RATE", "2")]);
     assert_eq!(code, Some(2));
