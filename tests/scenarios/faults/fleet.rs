@@ -203,7 +203,7 @@ fn work_through(fleet: &mut Fleet, fault: impl FnOnce(&mut Fleet, &Ledger)) {
 }
 
 #[test]
-fn case_23_an_instance_stopped_for_longer_than_its_lease_refuses_nothing_when_it_resumes() {
+fn case_22_an_instance_stopped_for_longer_than_its_lease_refuses_nothing_when_it_resumes() {
     let mut fleet = Fleet::start();
     work_through(&mut fleet, |fleet, _| {
         for millis in [100, 1_000, 4_000, 9_000] {
