@@ -60,6 +60,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }))
         .store(MemoryStore::new(clock.clone()))
         .single_instance()
+        .single_instance()
         .clock(clock)
         .build()
         .await?;

@@ -38,9 +38,6 @@ pub enum OpenReason {
     Resyncing,
     /// The log that connects the instances has records of a build that this one doesn't know.
     UnknownRecords,
-    /// Another instance uses the same namespace without a backplane, so ids may exist that this
-    /// instance never learned of.
-    NotAlone,
 }
 
 impl OpenReason {
@@ -57,13 +54,12 @@ impl OpenReason {
             OpenReason::LeaseEnded => "lease_ended",
             OpenReason::Resyncing => "resyncing",
             OpenReason::UnknownRecords => "unknown_records",
-            OpenReason::NotAlone => "not_alone",
         }
     }
 
-    /// True if the local cache may go on serving values and sentinels as fresh: the reason says
-    /// nothing about what other instances write. A reason that isn't listed here is not harmless.
-    pub(crate) fn spares_local_cache(self) -> bool {
+    /// True if the caches may go on serving values and sentinels as fresh: the reason says nothing
+    /// about what other instances write. A reason that isn't listed here is not harmless.
+    pub(crate) fn spares_caches(self) -> bool {
         matches!(
             self,
             OpenReason::Warming
@@ -81,15 +77,12 @@ impl fmt::Display for OpenReason {
             OpenReason::Rebuilding => "the gate is being rebuilt",
             OpenReason::Forced => "the configuration keeps the gate open",
             OpenReason::ShuttingDown => "the guard is shutting down",
-            OpenReason::Joining => "it is not known yet whether another instance is live",
+            OpenReason::Joining => "it is not known yet what other instances write",
             OpenReason::LinkLost => "the link to the other instances is lost or behind",
             OpenReason::LeaseEnded => "the lease of the link to the other instances has ended",
             OpenReason::Resyncing => "what the other instances write is being learned anew",
             OpenReason::UnknownRecords => {
                 "the log of the instances has records that this build doesn't know"
-            }
-            OpenReason::NotAlone => {
-                "another instance is live in the same namespace, without a backplane"
             }
         })
     }

@@ -134,13 +134,14 @@ pub(crate) struct Args {
     )]
     pub(crate) ready_within: Duration,
 
-    /// No other instance uses this cache, now or during a rollout: the gate goes on refusing while
-    /// Redis is away. With a second instance after all, products that it adds are answered 404.
+    /// No other instance uses this Redis, now or during a rollout: the gate refuses from the first
+    /// warm-up on, and goes on while Redis is away. With a second instance after all, products that it
+    /// adds are answered 404. Refuses to start while the Redis has other live instances.
     #[arg(long, env = "PRODUCT_DETAIL_SINGLE_INSTANCE", value_parser = BoolishValueParser::new())]
     pub(crate) single_instance: bool,
 
-    /// Joins the other instances on this Redis under this name, so that all of them refuse and cache
-    /// while any of them writes. Needs --redis-url.
+    /// What this instance is called in the status documents of all instances on this Redis, which keep
+    /// one another in step. Needs --redis-url.
     #[arg(
         long,
         env = "PRODUCT_DETAIL_INSTANCE_NAME",

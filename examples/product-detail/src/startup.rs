@@ -164,12 +164,6 @@ async fn guard(
         .write_window(args.write_window)
         .queue_timeout(args.queue_timeout)
         .ready_within(args.ready_within);
-    if args.single_instance {
-        builder = builder.single_instance();
-    }
-    if let Some(name) = args.instance_name {
-        builder = builder.fleet(FleetSettings::default().label(name));
-    }
     builder = match database {
         Database::Sqlite(sqlite) => {
             let table = SqliteTable::<ProductId>::new(sqlite.reads().clone(), TABLE, "id");
@@ -180,6 +174,12 @@ async fn guard(
             builder.source(PreparedSource::new(table.map_err(refused)?, readiness.clone()))
         }
     };
+    if args.single_instance {
+        builder = builder.single_instance();
+    } else if redis.is_some() {
+        let name = args.instance_name.unwrap_or_default();
+        builder = builder.fleet(FleetSettings::default().label(name));
+    }
     if let Some(redis) = redis {
         builder = builder.store(redis);
     }

@@ -98,14 +98,8 @@ impl CertificateState {
         self.reasons().next()
     }
 
-    /// True if the shared cache may be used although the link has no lease: the instances know of
-    /// one another and share nothing else.
-    pub(super) fn shares_without_lease(&self) -> bool {
-        self.link_doubt == Some(OpenReason::NotAlone)
-    }
-
     /// True if nothing is in doubt about what other instances write.
-    pub(super) fn spares_local_cache(&self) -> bool {
-        self.reasons().all(OpenReason::spares_local_cache)
+    pub(super) fn spares_caches(&self) -> bool {
+        self.reasons().all(OpenReason::spares_caches)
     }
 }

@@ -45,9 +45,7 @@ struct View {
     /// `None` while the certificate is valid.
     open_reason: Option<OpenReason>,
     /// True while nothing is in doubt about what other instances write.
-    spares_local_cache: bool,
-    /// True while the shared cache may be used without a lease.
-    shares_without_lease: bool,
+    spares_caches: bool,
     lease_end: LeaseEnd,
     serving: Option<Arc<Generation>>,
     building: Option<Arc<Generation>>,
@@ -99,8 +97,7 @@ impl LiveGate {
         let state = CertificateState::new(forced_open);
         let view = View {
             open_reason: state.open_reason(),
-            spares_local_cache: state.spares_local_cache(),
-            shares_without_lease: state.shares_without_lease(),
+            spares_caches: state.spares_caches(),
             lease_end: LeaseEnd::ended(),
             serving: None,
             building: None,
@@ -150,17 +147,12 @@ impl LiveGate {
         &self.open
     }
 
-    /// True while what this process caches can't have been outdated by a write that it doesn't
-    /// know of. To be asked after the look-up, as in [`check`](Self::check).
-    pub(crate) fn spares_local_cache(&self) -> bool {
+    /// True while what is cached, here or in the shared cache, can't have been outdated by a write
+    /// that this instance doesn't know of (rules C20 and C26). To be asked after the look-up, as in
+    /// [`check`](Self::check).
+    pub(crate) fn spares_caches(&self) -> bool {
         let view = self.view.load();
-        view.spares_local_cache && !view.lease_end.has_passed(&self.clock)
-    }
-
-    /// True while the shared cache may be read and filled (rule C26). To be asked after the look-up,
-    /// too.
-    pub(crate) fn spares_shared_cache(&self) -> bool {
-        self.view.load().shares_without_lease || self.spares_local_cache()
+        view.spares_caches && !view.lease_end.has_passed(&self.clock)
     }
 
     /// The gate's part of Begin, for a write of this instance or of another.
@@ -260,11 +252,6 @@ impl LiveGate {
         self.snapshot().open_reason
     }
 
-    /// True once any generation has been complete.
-    pub(crate) fn was_complete(&self) -> bool {
-        self.state.lock().was_complete()
-    }
-
     /// True while a complete generation is in service that nothing has voided.
     pub(crate) fn is_certified(&self) -> bool {
         self.state.lock().is_certified()
@@ -287,8 +274,7 @@ impl LiveGate {
         let old = self.view.load_full();
         let mut view = View {
             open_reason: state.open_reason(),
-            spares_local_cache: state.spares_local_cache(),
-            shares_without_lease: state.shares_without_lease(),
+            spares_caches: state.spares_caches(),
             lease_end: old.lease_end.clone(),
             serving: old.serving.clone(),
             building: old.building.clone(),

@@ -13,7 +13,7 @@ use crate::clock::{ManualTime, Moment};
 use crate::ports::WriteId;
 
 const IN_SYNC: LinkState = LinkState::InSync { until: Moment::NEVER };
-const NOT_ALONE: LinkState = LinkState::OutOfSync(OpenReason::NotAlone);
+const LINK_LOST: LinkState = LinkState::OutOfSync(OpenReason::LinkLost);
 
 fn key(id: i64) -> KeyBytes {
     KeyBytes::of(&id)
@@ -276,7 +276,8 @@ fn case_35_a_generation_that_is_dropped_is_as_if_it_had_never_been() {
     drop(building);
     assert!(gate.snapshot().building.is_none());
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Warming));
-    assert!(!gate.was_complete() && !gate.is_certified());
+    assert_eq!(gate.known(&key(1)), Known::Unknown);
+    assert!(!gate.is_certified());
 }
 
 #[test]
@@ -298,8 +299,8 @@ fn before_anything_is_known_the_gate_is_warming() {
     assert_eq!(gate.known(&key(1)), Known::Unknown);
     gate.set_link(IN_SYNC);
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Warming));
-    gate.set_link(NOT_ALONE);
-    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::NotAlone));
+    gate.set_link(LINK_LOST);
+    assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::LinkLost));
 }
 
 // Promise P2: admissions may have been missed.
@@ -309,7 +310,8 @@ fn after_a_void_only_a_generation_begun_since_refuses() {
     let begun_before = gate.start_generation(&spec(), 0).unwrap();
     gate.void();
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Rebuilding));
-    assert!(!gate.is_certified() && gate.was_complete());
+    assert!(!gate.is_certified());
+    assert_ne!(gate.known(&key(1)), Known::Unknown);
     assert_eq!(begun_before.activate(), Err(OpenReason::Rebuilding));
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Rebuilding));
     gate.start_generation(&spec(), 0).unwrap().activate().unwrap();
@@ -349,14 +351,14 @@ fn a_lease_that_has_ended_opens_the_gate_by_the_clock_alone() {
     let (gate, clock, time) = leased();
     admit(&gate, 1);
     assert_eq!(gate.check(&2_i64), Verdict::Absent);
-    assert!(gate.spares_local_cache());
+    assert!(gate.spares_caches());
     time.advance(Duration::from_secs(3));
     assert_eq!(gate.check(&2_i64), Verdict::Unknown(OpenReason::LeaseEnded));
     assert_eq!(gate.open_reason(), Some(OpenReason::LeaseEnded));
-    assert!(!gate.spares_local_cache());
+    assert!(!gate.spares_caches());
     gate.set_link(LinkState::InSync { until: clock.now() + Duration::from_secs(3) });
     assert_eq!(gate.check(&2_i64), Verdict::Absent);
-    assert!(gate.spares_local_cache());
+    assert!(gate.spares_caches());
 }
 
 // A thread may hold the view of before a void for as long as it is preempted.
@@ -374,17 +376,17 @@ fn a_void_ends_the_lease_of_every_view_before_it() {
 #[test]
 fn only_reasons_that_say_nothing_of_other_instances_spare_the_local_cache() {
     let gate = gate_of(true);
-    assert!(!gate.spares_local_cache(), "before the link is up");
+    assert!(!gate.spares_caches(), "before the link is up");
     gate.set_link(IN_SYNC);
-    assert!(gate.spares_local_cache(), "forced open, warming");
+    assert!(gate.spares_caches(), "forced open, warming");
     gate.set_link(LinkState::OutOfSync(OpenReason::LinkLost));
     assert_eq!(gate.open_reason(), Some(OpenReason::Forced));
-    assert!(!gate.spares_local_cache(), "the loss hides behind another reason");
+    assert!(!gate.spares_caches(), "the loss hides behind another reason");
     gate.set_link(IN_SYNC);
     gate.void();
     gate.shut_down();
     assert_eq!(gate.open_reason(), Some(OpenReason::ShuttingDown));
-    assert!(gate.spares_local_cache());
+    assert!(gate.spares_caches());
 }
 
 #[test]
@@ -399,7 +401,7 @@ fn a_guard_that_shuts_down_refuses_nothing() {
 fn the_link_touches_no_generation() {
     let gate = closed();
     let building = gate.start_generation(&spec(), 0).unwrap();
-    gate.set_link(NOT_ALONE);
+    gate.set_link(LINK_LOST);
     gate.set_link(LinkState::OutOfSync(OpenReason::Joining));
     assert_eq!(gate.check(&1_i64), Verdict::Unknown(OpenReason::Joining));
     let now = gate.snapshot();
@@ -442,7 +444,7 @@ fn case_01_a_gate_for_no_rows_is_sized_for_some() {
 #[test]
 fn every_answer_of_a_gate_under_doubt_names_its_reason() {
     let doubts =
-        [OpenReason::Joining, OpenReason::NotAlone, OpenReason::Rebuilding, OpenReason::Forced];
+        [OpenReason::Joining, OpenReason::LinkLost, OpenReason::Rebuilding, OpenReason::Forced];
     let gate = closed();
     for reason in doubts {
         gate.set_link(LinkState::OutOfSync(reason));

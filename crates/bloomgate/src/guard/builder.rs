@@ -7,8 +7,9 @@ use std::time::Duration;
 use bloomgate_filter::Secret;
 
 use super::Value;
+use super::link_choice::LinkChoice;
 use super::settings::{Given, OnStoreFailure, Settings};
-use crate::backplane::{Alone, FleetSettings};
+use crate::backplane::FleetSettings;
 use crate::clock::Clock;
 use crate::gate::Gate;
 use crate::key::Key;
@@ -27,8 +28,7 @@ pub struct GuardBuilder<K, V> {
     pub(super) source: Option<Arc<dyn Source<Key = K>>>,
     pub(super) loader: Option<Arc<dyn DynLoader<K, V>>>,
     pub(super) store: Option<Arc<dyn Store>>,
-    pub(super) backplane: Option<Arc<dyn Backplane>>,
-    pub(super) fleet: Option<FleetSettings>,
+    pub(super) link: LinkChoice,
     pub(super) clock: Clock,
     pub(super) settings: Settings,
     pub(super) given: Given,
@@ -58,8 +58,7 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
             source: None,
             loader: None,
             store: None,
-            backplane: None,
-            fleet: None,
+            link: LinkChoice::default(),
             clock: Clock::system(),
             settings: Settings::default(),
             given: Given::default(),
@@ -72,8 +71,7 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
         self
     }
 
-    /// The secret that the gate's hash is keyed with. Default: a fresh one for each process, which
-    /// is right for a single instance.
+    /// The secret that the gate's hash is keyed with. Default: a fresh one for each process.
     pub fn secret(mut self, secret: Secret) -> Self {
         self.secret = Some(secret);
         self
@@ -85,34 +83,40 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
         self
     }
 
-    /// The cache that all processes share. Default: none, the local cache only.
+    /// The cache that all processes share. Default: none, the local cache only. With one, the guard
+    /// is a member of a [`fleet`](Self::fleet) unless it is told otherwise.
     pub fn store(mut self, store: impl Store) -> Self {
         self.store = Some(Arc::new(store));
         self
     }
 
-    /// What keeps several instances in step. Default: [`Alone`](crate::backplane::Alone) without a
-    /// store; with one, a watch that opens the gate when another instance turns up in the
-    /// namespace.
+    /// What keeps several instances in step, in place of a [`fleet`](Self::fleet) of the store.
     pub fn backplane(mut self, backplane: impl Backplane) -> Self {
-        self.backplane = Some(Arc::new(backplane));
+        self.link.backplane = Some(Arc::new(backplane));
         self
     }
 
-    /// Joins the other instances of this namespace through a log beside the shared cache, so that
-    /// each may refuse, and serve its local cache, while any of them writes. Needs a
-    /// [`store`](Self::store) that keeps such a log, as `RedisStore` does. Each write costs one more
-    /// round trip, and with several instances some more.
+    /// How the guard keeps in step with the other instances of this namespace: through a log beside
+    /// the shared cache, so that each may refuse, and serve its local cache, while any of them
+    /// writes. Needs a [`store`](Self::store) that keeps such a log, as `RedisStore` does. Default:
+    /// [`FleetSettings::default`] with such a store; none without.
+    ///
+    /// A write costs one round trip more, and with several instances some more. The first start
+    /// over an empty server waits for one [`write_window`](Self::write_window) with an open gate and
+    /// without caches, since nobody can know what was being written before.
     pub fn fleet(mut self, settings: FleetSettings) -> Self {
-        self.fleet = Some(settings);
+        self.link.fleet = Some(settings);
         self
     }
 
     /// Declares that no other instance uses this namespace, now or during a rollout. The guard then
-    /// needs no link, and goes on refusing while the shared cache is away. Ids that a second
-    /// instance commits would be refused.
-    pub fn single_instance(self) -> Self {
-        self.backplane(Alone)
+    /// keeps no link, and goes on refusing while the shared cache is away. Ids that a second
+    /// instance commits would be refused, so [`build`](Self::build) refuses to start while the
+    /// namespace has a live member of a fleet; after one that was killed it waits for that one's
+    /// lease to end.
+    pub fn single_instance(mut self) -> Self {
+        self.link.single_instance = true;
+        self
     }
 
     /// The clock. Default: the system's.
@@ -224,7 +228,8 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
         self
     }
 
-    /// Sentinels that the local cache holds at most, in a budget of their own. Default: 100,000.
+    /// Sentinels that the local cache holds at most, in a budget of their own, and that this
+    /// instance keeps in the shared cache at most. Default: 100,000.
     pub fn local_null_capacity(mut self, sentinels: u64) -> Self {
         self.settings.local_null_capacity = sentinels;
         self

@@ -51,7 +51,7 @@ where
     /// True while every write is one that this process knows of. To be asked after a look-up, so
     /// that a process that is paused between the two serves nothing when it wakes.
     fn is_coherent(&self) -> bool {
-        self.is_quiesced() && self.gate.spares_local_cache()
+        self.is_quiesced() && self.gate.spares_caches()
     }
 
     /// What a flight must know of its key: the generation *before* the open set, so that a write

@@ -7,12 +7,14 @@ mod gate_only;
 mod handle;
 mod invalidate;
 mod lease;
+mod link_choice;
 mod local_view;
 mod open_write;
 mod path;
 mod peer_events;
 mod readiness;
 mod rebuild;
+mod sentinel_budget;
 mod settings;
 mod shared_cache_bypass;
 mod slots;
@@ -41,7 +43,7 @@ use crate::key::{Key, KeyBytes};
 use crate::loader::LimitedLoader;
 use crate::ports::Backplane;
 use crate::shared_cache::SharedCache;
-use crate::telemetry::Counts;
+use crate::telemetry::{Counts, Instances};
 use crate::warm_up::Progress;
 
 pub use builder::GuardBuilder;
@@ -54,6 +56,7 @@ use local_view::LocalView;
 use open_write::Kind;
 use path::Outcome;
 use rebuild::RebuildRequests;
+use sentinel_budget::SentinelBudget;
 use settings::Settings;
 use shared_cache_bypass::SharedCacheBypass;
 use slots::Slots;
@@ -113,8 +116,10 @@ pub(crate) struct Inner<K, V> {
     shared: Option<Arc<SharedCache>>,
     slots: Arc<Slots>,
     bypass: SharedCacheBypass,
+    sentinels: SentinelBudget,
     loader: LimitedLoader<K, V>,
     backplane: Arc<dyn Backplane>,
+    instances: Instances,
     clock: Clock,
     counts: Arc<Counts>,
     progress: Arc<Progress>,

@@ -93,16 +93,17 @@ impl<K: Key, V: Value> Inner<K, V> {
         let mut lease = None;
         // Rule A4: while the key is open, both caches are skipped.
         // Rule C26: the shared cache is used under a lease only.
-        if !version.open && self.shared.is_some() && self.gate.spares_shared_cache() {
+        if !version.open && self.shared.is_some() && self.gate.spares_caches() {
             // First of all: a caller that joins after a write without an intent must not find this
             // flight on its way to the slot, past the check whether it may read it.
             leader.start();
             // Rule A4 once more: a write may have begun since the flight was made, and its intent be
             // lost. Whoever joined until now counts on this look.
             if !self.gate.open_writes().is_open(&bytes) && !self.bypass.contains(&bytes) {
-                match self.look_up_shared(&bytes, version, !unseen).await {
+                let may_lease = !unseen || self.sentinels.has_room();
+                match self.look_up_shared(&bytes, version, may_lease).await {
                     // A process that was paused meanwhile may hold what a write has outdated.
-                    SharedLookup::Hit(..) if !self.gate.spares_shared_cache() => {}
+                    SharedLookup::Hit(..) if !self.gate.spares_caches() => {}
                     SharedLookup::Hit(answer, ttl) => {
                         self.publish_local((key, &bytes), version, &answer, ttl);
                         leader.publish(Ok(answer));
@@ -250,17 +251,14 @@ impl<K: Key, V: Value> Inner<K, V> {
     ) {
         let entry = match answer {
             Answer::Found { value, .. } => encode(&**value).map(Entry::Value),
-            // In the first warm-up nothing has been seen to exist, so that every id of an attack
-            // comes this far: its sentinels stay local.
-            Answer::Absent(_) => {
-                let seen = self.forced_open || self.gate.was_complete();
-                seen.then_some(Entry::Null)
-            }
+            // Behind an open gate every id of an attack comes this far: beyond their budget,
+            // sentinels stay local.
+            Answer::Absent(_) => self.sentinels.take().then_some(Entry::Null),
         };
         let (Some(entry), Some(shared)) = (entry, &self.shared) else {
             return lease.release().await;
         };
-        if !self.local.is_current(key, since) || !self.gate.spares_shared_cache() {
+        if !self.local.is_current(key, since) || !self.gate.spares_caches() {
             return lease.release().await;
         }
         let null = entry == Entry::Null;

@@ -12,19 +12,17 @@ use super::gate_only::{GuardKind, NoLoader};
 use super::local_view::LocalView;
 use super::peer_events::Receiver;
 use super::rebuild::{self, RebuildRequests};
-use super::settings::Settings;
+use super::sentinel_budget::SentinelBudget;
 use super::shared_cache_bypass::SharedCacheBypass;
 use super::slots::Slots;
 use super::{AbortOnDrop, Guard, Inner, RunningWrites};
-use crate::backplane::{Alone, Fleet, FleetSettings, PeerWatch, PeerWatchSettings};
-use crate::clock::Clock;
 use crate::error::{ConfigError, StoreErrorKind};
 use crate::flight::Flights;
 use crate::gate::LiveGate;
 use crate::key::Key;
 use crate::loader::{Bulkhead, BulkheadLimits, LimitedLoader, erase};
 use crate::local_cache::LocalLimits;
-use crate::ports::{Backplane, PeerEvents, Store};
+use crate::ports::PeerEvents;
 use crate::shared_cache::SharedCache;
 use crate::telemetry::Counts;
 use crate::warm_up::Progress;
@@ -67,17 +65,7 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
         let clock = self.clock;
         let started = clock.now();
         let counts = Arc::new(Counts::default());
-        let backplane = match (self.backplane, self.fleet) {
-            (Some(_), Some(_)) => {
-                let problem = "means nothing beside another backplane or single_instance()";
-                return Err(ConfigError::setting("fleet", problem, "leave one of them out"));
-            }
-            (Some(backplane), None) => backplane,
-            (None, Some(fleet)) => {
-                join_fleet(fleet, self.store.as_ref(), &name, &settings, &clock).await?
-            }
-            (None, None) => default_backplane(self.store.as_ref(), &name, &settings, &clock)?,
-        };
+        let link = self.link.checked(self.store.as_ref(), &name, &settings)?;
         let shared = self.store.map(|store| {
             let counts = Arc::clone(&counts.shared);
             let name = Arc::clone(&name);
@@ -89,6 +77,7 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
         {
             return Err(ConfigError::Store(Arc::new(error)));
         }
+        let (backplane, instances) = link.open(&name, &settings, &clock).await?;
 
         let forced_open = gate_settings.forced_open;
         let gate = Arc::new(LiveGate::new(secret, forced_open, MAX_WRITES, clock.clone()));
@@ -165,8 +154,14 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
             shared,
             slots,
             bypass: SharedCacheBypass::new(clock.clone()),
+            sentinels: SentinelBudget::new(
+                settings.local_null_capacity,
+                settings.null_ttl,
+                clock.clone(),
+            ),
             loader,
             backplane,
+            instances,
             clock,
             counts,
             progress,
@@ -178,51 +173,6 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
             _background: background,
         })))
     }
-}
-
-/// The fleet that the guard's user asked for.
-async fn join_fleet(
-    fleet: FleetSettings,
-    store: Option<&Arc<dyn Store>>,
-    name: &Arc<str>,
-    settings: &Settings,
-    clock: &Clock,
-) -> Result<Arc<dyn Backplane>, ConfigError> {
-    let log = store.and_then(|store| store.fleet_log(name)).ok_or_else(|| {
-        let problem = "there is no store that keeps a log";
-        ConfigError::setting("fleet", problem, "give a RedisStore as the store")
-    })?;
-    // One that can't be reached now is found by the member's task.
-    if let Ok(Err(error)) = clock.timeout(settings.store_timeout, log.prepare()).await
-        && error.kind() == StoreErrorKind::Unsupported
-    {
-        return Err(ConfigError::Store(Arc::new(error)));
-    }
-    let fleet = fleet.of_guard(settings.write_window, settings.store_timeout);
-    Ok(Arc::new(Fleet::new(Arc::clone(name), log, fleet, clock.clone())?))
-}
-
-/// The backplane of a guard whose user gave none.
-fn default_backplane(
-    store: Option<&Arc<dyn Store>>,
-    name: &Arc<str>,
-    settings: &Settings,
-    clock: &Clock,
-) -> Result<Arc<dyn Backplane>, ConfigError> {
-    let Some(store) = store else {
-        return Ok(Arc::new(Alone));
-    };
-    let Some(registry) = store.peers() else {
-        let problem = "has no list of instances, so another one could not be noticed";
-        let fix = "declare single_instance() or give a backplane";
-        return Err(ConfigError::setting("store", problem, fix));
-    };
-    let watch = PeerWatchSettings {
-        namespace: Arc::clone(name),
-        write_window: settings.write_window,
-        timeout: settings.store_timeout,
-    };
-    Ok(Arc::new(PeerWatch::new(registry, watch, clock.clone())))
 }
 
 fn check_name(name: &str) -> Result<(), ConfigError> {

@@ -24,6 +24,7 @@ impl<K: Key, V: Send + Sync + 'static> Guard<K, V> {
             },
             guarded_routes: inner.guarded_routes.load(Ordering::Relaxed),
             warm_up_error: inner.progress.last_error(),
+            instances: inner.instances,
             fleet: inner.backplane.status(),
             shared_cache_error: inner.shared.as_ref().and_then(|shared| shared.last_error()),
         }

@@ -5,7 +5,6 @@ mod fleet_log;
 mod fleet_status;
 mod ids;
 mod loader;
-mod peers;
 mod slot;
 mod source;
 mod store;
@@ -18,7 +17,6 @@ pub use fleet_log::{
 pub use fleet_status::{FleetMember, FleetStatus};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
-pub use peers::{Peer, PeerRegistry};
 pub use slot::{Entry, Filled, Slot, SlotKey, SlotOp, SlotReply};
 pub use source::{Cursor, KeySink, Quiesced, ScanCompleted, ScanFrom, Source};
 pub use store::{ClearStep, Store};

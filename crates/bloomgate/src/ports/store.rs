@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{FleetLog, PeerRegistry, SlotKey, SlotOp, SlotReply};
+use super::{FleetLog, SlotKey, SlotOp, SlotReply};
 use crate::error::StoreError;
 
 /// One step of [`Store::clear_step`].
@@ -107,11 +107,6 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         })
     }
 
-    /// The list of live instances that the same server keeps, if it keeps one.
-    fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
-        None
-    }
-
     /// The log of a namespace's fleet that the same server keeps, if it keeps one.
     fn fleet_log(&self, _namespace: &str) -> Option<Arc<dyn FleetLog>> {
         None
@@ -152,10 +147,6 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn clear<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<u64, StoreError>> {
         (**self).clear(prefix)
-    }
-
-    fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
-        (**self).peers()
     }
 
     fn fleet_log(&self, namespace: &str) -> Option<Arc<dyn FleetLog>> {

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -12,8 +11,7 @@ use parking_lot::Mutex;
 use crate::clock::{Clock, Moment};
 use crate::error::StoreError;
 use crate::ports::{
-    ClearStep, Entry, Filled, InstanceId, LeaseId, Peer, PeerRegistry, Slot, SlotKey, SlotOp,
-    SlotReply, Store, WriteId,
+    ClearStep, Entry, Filled, LeaseId, Slot, SlotKey, SlotOp, SlotReply, Store, WriteId,
 };
 
 #[derive(Clone, Debug)]
@@ -27,8 +25,6 @@ enum Content {
 struct State {
     /// Contents, with when they expire.
     slots: HashMap<SlotKey, (Content, Moment)>,
-    /// Heartbeats, with when the last one came.
-    instances: HashMap<(String, InstanceId), (u64, Moment)>,
 }
 
 /// The shared cache in memory. Clones share one content.
@@ -190,39 +186,6 @@ impl Store for MemoryStore {
                 slot.prefix() != prefix || matches!(content, Content::WriteIntent(_))
             });
             ClearStep::new((before - state.slots.len()) as u64, None)
-        })
-    }
-
-    fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
-        Some(Arc::new(self.clone()))
-    }
-}
-
-impl PeerRegistry for MemoryStore {
-    fn heartbeat<'a>(
-        &'a self,
-        namespace: &'a str,
-        instance: InstanceId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>> {
-        self.step(move |state, now| {
-            state.instances.retain(|_, (_, last)| now.since(*last) <= ttl);
-            let own = state.instances.entry((namespace.to_owned(), instance)).or_insert((0, now));
-            *own = (own.0 + 1, now);
-            let all = state.instances.iter();
-            all.filter(|((space, other), _)| space == namespace && *other != instance)
-                .map(|((_, other), (heartbeats, _))| Peer::new(other.to_hex(), *heartbeats))
-                .collect()
-        })
-    }
-
-    fn leave<'a>(
-        &'a self,
-        namespace: &'a str,
-        instance: InstanceId,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.step(move |state, _| {
-            state.instances.remove(&(namespace.to_owned(), instance));
         })
     }
 }

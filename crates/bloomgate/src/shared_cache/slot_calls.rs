@@ -214,6 +214,6 @@ mod tests {
         assert_eq!(replies.pop().unwrap().unwrap_err().kind(), StoreErrorKind::Rejected);
         let leased = replies.pop().unwrap().unwrap();
         assert_eq!(leased, SlotReply::Slot(Slot::LeaseGranted));
-        assert!(store.peers().is_none());
+        assert!(store.fleet_log("any").is_none());
     }
 }

@@ -7,6 +7,6 @@ mod status;
 pub(crate) use counts::{Counts, LoaderCounts, SharedCounts};
 pub(crate) use log_limiter::LogLimiter;
 pub use status::{
-    CacheCounts, CountsStatus, GateState, GateStatus, InFlight, LoaderStatus, NullsStored,
-    SharedCacheCounts, Status,
+    CacheCounts, CountsStatus, GateState, GateStatus, InFlight, Instances, LoaderStatus,
+    NullsStored, SharedCacheCounts, Status,
 };

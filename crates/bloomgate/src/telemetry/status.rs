@@ -33,8 +33,26 @@ pub struct Status {
     pub warm_up_error: Option<String>,
     /// Why the shared cache can't be used now, if it can't.
     pub shared_cache_error: Option<String>,
-    /// The instances that this one keeps in step with; `None` without a fleet.
+    /// How this instance keeps in step with others.
+    pub instances: Instances,
+    /// The members of the fleet that this instance belongs to; `None` without one.
     pub fleet: Option<FleetStatus>,
+}
+
+/// How an instance keeps in step with others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Instances {
+    /// It shares no cache, and is on its own.
+    #[default]
+    NoStore,
+    /// It is declared to be the only one, and nothing checks that.
+    DeclaredSingle,
+    /// Through the log of a fleet.
+    Fleet,
+    /// Through a backplane that was given.
+    Backplane,
 }
 
 /// Whether the gate refuses.

@@ -58,6 +58,7 @@ fn crud_round_trip_through_the_guard_on_postgres_and_redis() {
         &database,
         "--redis-url",
         &redis.unix_url(),
+        "--single-instance",
         "--seed",
         "1000",
     ]);

@@ -10,10 +10,12 @@
 //! - [`appender`] and [`acknowledgements`]: the writes of this process, many in one step.
 //! - [`barrier`]: which members a write still waits for.
 //! - [`maintenance`]: fencing, removal, trimming.
+//! - [`live_members`]: what a guard that is declared to be the only one asks first.
 
 mod acknowledgements;
 mod appender;
 mod barrier;
+mod live_members;
 mod maintenance;
 mod member;
 mod record;
@@ -33,12 +35,13 @@ use tokio::task::JoinHandle;
 
 use acknowledgements::AcknowledgementTask;
 use appender::{AppendTask, Change, Request};
+pub(crate) use live_members::live_member;
 use member::Member;
 pub use settings::FleetSettings;
 use shared::Shared;
 
 use crate::clock::Clock;
-use crate::error::{BackplaneError, ConfigError};
+use crate::error::BackplaneError;
 use crate::ports::{Backplane, FleetLog, FleetStatus, LogIdentity, PeerEvents, PeerWrite};
 
 /// Between two looks at whether the log has been settled.
@@ -69,18 +72,14 @@ impl Drop for Running {
 
 impl Fleet {
     /// A member of the fleet of this log. `name` is the guard's.
-    ///
-    /// # Errors
-    /// When the settings contradict one another.
     pub(crate) fn new(
         name: Arc<str>,
         log: Arc<dyn FleetLog>,
         settings: FleetSettings,
         clock: Clock,
-    ) -> Result<Self, ConfigError> {
-        settings.check()?;
+    ) -> Self {
         let shared = Arc::new(Shared::new(name, log, settings, clock));
-        Ok(Self { shared, running: Mutex::new(None) })
+        Self { shared, running: Mutex::new(None) }
     }
 
     /// Appends a change, and waits for the members where it must; returns the identity that it

@@ -86,10 +86,18 @@ impl FleetSettings {
 
     /// With the guard's W, and its budget for one operation of the shared cache: a step of the log
     /// may take five times that, for nobody waits for most of them.
-    pub(crate) fn of_guard(mut self, write_window: Duration, store_timeout: Duration) -> Self {
+    ///
+    /// # Errors
+    /// When the settings contradict one another.
+    pub(crate) fn checked_for_guard(
+        mut self,
+        write_window: Duration,
+        store_timeout: Duration,
+    ) -> Result<Self, ConfigError> {
         self.write_window = write_window;
         self.step_timeout = store_timeout * 5;
-        self
+        self.check()?;
+        Ok(self)
     }
 
     /// What a holder may count on: less than its lease by a hundredth, since clocks run at
@@ -99,7 +107,7 @@ impl FleetSettings {
     }
 
     /// Refuses nonsense.
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    fn check(&self) -> Result<(), ConfigError> {
         let refused = |field, problem: String, fix| Err(ConfigError::setting(field, problem, fix));
         let (least, most) = (Duration::from_millis(200), Duration::from_secs(60));
         if self.lease < least || self.lease > most {

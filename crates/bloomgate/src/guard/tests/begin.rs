@@ -21,7 +21,6 @@ const NO_PUT_INTENT: Faults = Faults {
     no_clear_intent: false,
     no_fill: false,
     unsupported: false,
-    no_peers: false,
 };
 
 // Rule B10.
@@ -149,9 +148,9 @@ async fn under_allow_stale_a_key_without_intent_is_not_read_from_the_shared_cach
     assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }), "the old row still stands");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     // Also when the local cache has forgotten it again.
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     quiet().await;
-    harness.fake_backplane.peer_left();
+    harness.fake_backplane.resync_link();
     quiet().await;
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     // Other keys are shared as ever.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::fake_backplane::FakeBackplane;
 use super::harness::{MS, SECOND};
 use super::store::{Faults, TestStore};
-use crate::backplane::FleetSettings;
+use crate::backplane::{Alone, FleetSettings};
 use crate::clock::Clock;
 use crate::error::ConfigError;
 use crate::gate::Gate;
@@ -53,7 +53,9 @@ async fn nonsense_is_refused_by_the_name_of_its_field() {
         ("local_null_capacity", |b| b.local_null_capacity(0)),
         // There is no store that keeps a log.
         ("fleet", |b| b.fleet(FleetSettings::default())),
-        ("fleet", |b| b.fleet(FleetSettings::default()).single_instance()),
+        ("single_instance", |b| b.fleet(FleetSettings::default()).single_instance()),
+        ("single_instance", |b| b.backplane(Alone).single_instance()),
+        ("fleet", |b| b.backplane(Alone).fleet(FleetSettings::default())),
         // A sum that would overflow is nonsense, not a panic.
         ("store_timeout", |b| b.store_timeout(Duration::MAX)),
         ("load_timeout", |b| b.load_timeout(Duration::MAX)),
@@ -146,25 +148,28 @@ async fn a_store_that_will_never_do_is_refused_and_one_that_is_down_is_not() {
     let (clock, _time) = Clock::manual();
     let store = TestStore::new(clock.clone(), Default::default());
     store.faults(Faults { unsupported: true, ..Faults::default() });
-    let refused = sane("fine").clock(clock.clone()).store(store.clone()).build().await;
+    let of = |store| sane("fine").clock(clock.clone()).store(store).single_instance();
+    let refused = of(store.clone()).build().await;
     assert!(matches!(refused, Err(ConfigError::Store(_))), "{refused:?}");
     store.faults(Faults { down: true, ..Faults::default() });
-    let built = sane("fine").clock(clock).store(store).build().await;
+    let built = of(store).build().await;
     assert!(built.is_ok(), "{built:?}");
 }
 
 #[tokio::test]
-async fn a_store_without_a_list_of_instances_needs_a_backplane() {
+async fn a_store_without_a_log_needs_a_backplane_or_a_declaration() {
     let (clock, _time) = Clock::manual();
     let store = TestStore::new(clock.clone(), Default::default());
-    store.faults(Faults { no_peers: true, ..Faults::default() });
     let refused = sane("fine").clock(clock.clone()).store(store.clone()).build().await;
     match refused {
         Err(error @ ConfigError::Setting { field: "store", .. }) => {
-            assert!(error.to_string().contains("give a backplane"), "{error}");
+            assert!(error.to_string().contains("declare single_instance()"), "{error}");
         }
         other => panic!("{other:?}"),
     }
+    let single = sane("fine").clock(clock.clone()).store(store.clone()).single_instance();
+    let built = single.build().await;
+    assert!(built.is_ok(), "{built:?}");
     let backplane = FakeBackplane::new(Default::default());
     let built = sane("fine").clock(clock).store(store).backplane(backplane).build().await;
     assert!(built.is_ok(), "{built:?}");

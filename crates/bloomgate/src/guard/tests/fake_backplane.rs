@@ -45,14 +45,14 @@ impl FakeBackplane {
         self.events().set_link(state);
     }
 
-    /// Another instance appears that has no backplane.
-    pub(super) fn peer_came(&self) {
-        self.set_link(LinkState::OutOfSync(OpenReason::NotAlone));
+    /// What others write isn't delivered any more.
+    pub(super) fn lose_link(&self) {
+        self.set_link(LinkState::OutOfSync(OpenReason::LinkLost));
     }
 
-    /// It has left; none of its writes was delivered.
-    pub(super) fn peer_left(&self) {
-        self.events().void(OpenReason::NotAlone);
+    /// The link is back; what the others wrote meanwhile was never delivered.
+    pub(super) fn resync_link(&self) {
+        self.events().void(OpenReason::Resyncing);
         self.set_link(IN_SYNC);
     }
 

@@ -77,7 +77,7 @@ async fn a_flood_of_unseen_ids_leaves_permits_for_rows_that_exist() {
         described.max_concurrent_loads(4).max_unseen_loads(1)
     };
     let harness = Harness::with(1..=10).tune(narrow).build().await;
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     quiet().await;
     let loads = harness.failpoints.hold(At::BeforeLoad);
     let flood: Vec<_> = (1_000..1_050).map(|id| harness.spawn_get(id)).collect();

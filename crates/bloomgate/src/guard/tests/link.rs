@@ -9,16 +9,16 @@ use crate::clock::Moment;
 use crate::ports::{LinkState, PeerWrite, Quiesced, WriteId};
 
 #[tokio::test]
-async fn an_unannounced_peer_opens_the_gate_and_only_a_new_scan_closes_it() {
+async fn a_link_that_missed_writes_opens_the_gate_and_only_a_new_scan_closes_it() {
     let harness = Harness::with(1..=30).build().await;
     assert!(harness.refuses(500));
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     quiet().await;
-    assert_eq!(harness.guard.check(&500), Verdict::Unknown(OpenReason::NotAlone));
-    // The other one writes, and nothing is delivered.
+    assert_eq!(harness.guard.check(&500), Verdict::Unknown(OpenReason::LinkLost));
+    // Another instance writes, and nothing is delivered.
     harness.table.commit(500);
     let snapshot = harness.failpoints.hold(At::AfterSnapshot);
-    harness.fake_backplane.peer_left();
+    harness.fake_backplane.resync_link();
     snapshot.arrived().await;
     assert_eq!(harness.guard.check(&500), Verdict::Unknown(OpenReason::Rebuilding));
     assert!(harness.guard.is_ready(), "readiness never turns back");
@@ -28,17 +28,17 @@ async fn an_unannounced_peer_opens_the_gate_and_only_a_new_scan_closes_it() {
 }
 
 #[tokio::test]
-async fn a_generation_that_was_being_built_when_a_peer_came_is_never_trusted() {
+async fn a_generation_that_was_being_built_when_the_link_was_lost_is_never_trusted() {
     let harness = Harness::with(1..=30).unready();
     let (harness, end) = harness.build_with(|failpoints, _| failpoints.hold(At::BeforeEnd)).await;
     end.arrived().await;
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     quiet().await;
     harness.table.commit(500);
     end.let_all_go();
     quiet().await;
     assert!(!harness.refuses(500) && !harness.refuses(501));
-    harness.fake_backplane.peer_left();
+    harness.fake_backplane.resync_link();
     assert!(!harness.refuses(500), "a generation of before the void was trusted");
     harness.pass(SECOND).await;
     until("the gate is closed", || harness.refuses(501)).await;
@@ -46,14 +46,14 @@ async fn a_generation_that_was_being_built_when_a_peer_came_is_never_trusted() {
     assert_eq!(harness.source.scans(), [None, None], "begun anew, not resumed");
 }
 
-// Writes of the other one may be under way when it is gone, so the scan waits (rule A8).
+// Writes of others may be under way when the link is back, so the scan waits (rule A8).
 #[tokio::test]
-async fn after_a_peer_left_the_scan_waits_for_its_writes() {
+async fn after_a_resync_the_scan_waits_for_the_writes_of_others() {
     let harness = Harness::with(1..=30).build().await;
     harness.source.quiesced(Quiesced::Unknown);
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     quiet().await;
-    harness.fake_backplane.peer_left();
+    harness.fake_backplane.resync_link();
     harness.pass(WINDOW - MS).await;
     assert_eq!(harness.source.scans().len(), 1, "scanned while writes may be under way");
     harness.table.commit(500);
@@ -63,54 +63,50 @@ async fn after_a_peer_left_the_scan_waits_for_its_writes() {
 }
 
 #[tokio::test]
-async fn what_was_cached_before_a_peer_came_is_not_served_any_more() {
+async fn what_was_cached_before_the_link_was_lost_is_not_served_any_more() {
     let harness = Harness::with([7]).open_gate().build().await;
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     assert_eq!(harness.seen(8).await, (None, Tier::Loader));
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Local));
     assert_eq!(harness.seen(8).await, (None, Tier::Local));
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     quiet().await;
     harness.table.commit(7);
     harness.table.commit(8);
-    // Beside a peer, every request asks the database, and nothing is kept.
+    // Without a link, every request asks the database, and nothing is kept.
     for _ in 0..2 {
         assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
         assert_eq!(harness.seen(8).await, (Some(1), Tier::Loader));
     }
-    harness.fake_backplane.peer_left();
+    harness.fake_backplane.resync_link();
     quiet().await;
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Local));
     assert_eq!(harness.seen(8).await, (Some(1), Tier::Loader));
 }
 
-// A load that began beside a peer knows nothing of what the other one wrote after it.
+// A load that began without a link knows nothing of what others wrote after it.
 #[tokio::test]
 async fn a_load_under_way_when_the_link_changes_is_not_kept() {
-    for peer_is_there_before in [false, true] {
+    for lost_before in [false, true] {
         let harness = Harness::with([7]).open_gate().build().await;
-        if peer_is_there_before {
-            harness.fake_backplane.peer_came();
+        if lost_before {
+            harness.fake_backplane.lose_link();
         }
         quiet().await;
         let loaded = harness.failpoints.hold_one(At::AfterLoad);
         let reader = harness.spawn_get(7);
         loaded.arrived().await;
         harness.table.commit(7);
-        if !peer_is_there_before {
-            harness.fake_backplane.peer_came();
+        if !lost_before {
+            harness.fake_backplane.lose_link();
         }
         quiet().await;
-        harness.fake_backplane.peer_left();
+        harness.fake_backplane.resync_link();
         quiet().await;
         loaded.let_all_go();
         assert_eq!(seen(within(reader).await.unwrap().unwrap()).0, Some(1));
-        assert_eq!(
-            harness.seen(7).await,
-            (Some(2), Tier::Loader),
-            "a peer before: {peer_is_there_before}"
-        );
+        assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader), "lost before: {lost_before}");
     }
 }
 
@@ -119,15 +115,15 @@ async fn a_loss_that_is_over_at_once_is_a_loss() {
     let harness = Harness::with([7]).build().await;
     harness.source.quiesced(Quiesced::Unknown);
     let _ = harness.seen(7).await;
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     harness.table.commit(7);
     harness.table.commit(500);
-    harness.fake_backplane.peer_left();
+    harness.fake_backplane.resync_link();
     quiet().await;
     assert!(!harness.refuses(500), "refused under a certificate of before the loss");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     harness.pass(6 * SECOND).await;
-    // What the other one had under way when it left.
+    // What another one had under way meanwhile.
     harness.table.commit(501);
     harness.pass(WINDOW).await;
     until("the gate is closed again", || harness.refuses(502)).await;
@@ -135,11 +131,11 @@ async fn a_loss_that_is_over_at_once_is_a_loss() {
 }
 
 #[tokio::test]
-async fn stale_rows_are_not_served_beside_an_unannounced_peer() {
+async fn stale_rows_are_not_served_without_a_link() {
     let harness = Harness::with([7]).open_gate().build().await;
     let _ = harness.seen(7).await;
     harness.time.advance(super::harness::VALUE_TTL);
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     quiet().await;
     harness.mishap(7, super::harness::Mishap::Error);
     assert!(harness.get(7).await.is_err());

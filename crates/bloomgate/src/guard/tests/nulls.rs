@@ -3,8 +3,8 @@
 
 use super::failpoints::At;
 use super::harness::{Harness, MS, Mishap, NULL_TTL, SECOND, seen};
-use super::{quiet, within};
-use crate::answer::{Answer, Tier};
+use super::{quiet, until, within};
+use crate::answer::{Answer, OpenReason, Tier};
 use crate::error::ReadError;
 use crate::ports::Slot;
 
@@ -180,30 +180,53 @@ async fn case_27_a_shared_row_that_cannot_be_decoded_is_loaded() {
     assert_eq!((counts.undecodable, counts.misses, counts.value_hits), (1, 1, 0));
 }
 
-// While a gate that was complete is open, ids that were never seen leave nothing in the shared
-// cache; ids that were are shared as ever.
+// Without a link nobody knows what others write, so nothing is shared.
 #[tokio::test]
-async fn an_open_gate_shares_only_what_was_seen_to_exist() {
+async fn without_a_link_nothing_is_shared() {
     let harness = Harness::with([7]).shared().build().await;
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     quiet().await;
     assert_eq!(harness.seen(500).await, (None, Tier::Loader));
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     quiet().await;
     assert_eq!(harness.shared_slot(500).await, Slot::Empty);
-    assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }));
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
 }
 
-// In the first warm-up nothing has been seen yet: rows are shared, sentinels stay here.
+// Promise P3, for several instances with an open gate: warming, rebuilding, or kept open.
 #[tokio::test]
-async fn during_the_first_warm_up_sentinels_stay_local() {
-    let harness = Harness::with([7]).shared().unready();
-    let (harness, _end) = harness.build_with(|failpoints, _| failpoints.hold(At::BeforeEnd)).await;
-    assert_eq!(harness.seen(500).await, (None, Tier::Loader));
-    assert_eq!(harness.seen(500).await, (None, Tier::Local));
+async fn an_absent_id_behind_open_gates_is_loaded_once_by_all_instances() {
+    for was_complete in [false, true] {
+        let harness = Harness::with([7]).shared().unready();
+        let (harness, end) =
+            harness.build_with(|failpoints, _| failpoints.hold(At::BeforeEnd)).await;
+        if was_complete {
+            end.arrived().await;
+            end.let_one_go();
+            until("the gate is closed", || harness.refuses(1)).await;
+            harness.fake_backplane.events().void(OpenReason::Resyncing);
+        }
+        let peer = harness.peer().await;
+        assert!(!harness.refuses(500));
+        assert_eq!(harness.seen(500).await, (None, Tier::Loader));
+        quiet().await;
+        assert_eq!(seen(peer.get(&500).await.unwrap()), (None, Tier::Shared));
+        assert_eq!(harness.status().counts.nulls_stored.shared, 1);
+    }
+}
+
+// Case C28, for the shared cache.
+#[tokio::test]
+async fn case_28_sentinels_beyond_their_budget_stay_local_and_rows_are_shared() {
+    let few = |described: crate::GuardBuilder<_, _>| described.local_null_capacity(10);
+    let harness = Harness::with([7]).shared().open_gate().tune(few).build().await;
+    for id in 1_000..1_100 {
+        assert_eq!(harness.seen(id).await, (None, Tier::Loader));
+        quiet().await;
+    }
+    assert_eq!(harness.store().memory().len(), 5, "half of the budget in one lifetime");
     assert_eq!(harness.seen(7).await, (Some(1), Tier::Loader));
     quiet().await;
-    assert_eq!(harness.shared_slot(500).await, Slot::Empty, "neither a sentinel nor a lease");
     assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }));
 }
 

@@ -36,14 +36,14 @@ async fn a_warm_up_that_is_quick_makes_a_guard_ready_at_once() {
 
 // A replacement must not wait for its predecessor to leave.
 #[tokio::test]
-async fn case_60_a_guard_that_is_not_alone_is_ready_at_once_and_stays_so() {
+async fn case_60_a_guard_without_a_link_is_ready_at_once_and_stays_so() {
     let harness = Harness::with(1..=30).unready();
     let (harness, _end) = harness.build_with(|failpoints, _| failpoints.hold(At::BeforeEnd)).await;
     quiet().await;
     assert!(!harness.guard.is_ready());
-    harness.fake_backplane.peer_came();
+    harness.fake_backplane.lose_link();
     assert!(harness.guard.is_ready());
-    assert_eq!(harness.status().gate.reason.as_deref(), Some("not_alone"));
+    assert_eq!(harness.status().gate.reason.as_deref(), Some("link_lost"));
     harness.fake_backplane.set_link(LinkState::OutOfSync(OpenReason::Joining));
     assert!(harness.guard.is_ready(), "readiness never turns back");
 }

@@ -113,8 +113,10 @@ impl GuardFixture {
             let store = Arc::new(RedisStore::open(&redis.url()).unwrap());
             // A busy machine must not look like an outage.
             let budget = Duration::from_secs(2);
-            builder =
-                builder.store(TestStore::over(store, failpoints.clone())).store_timeout(budget);
+            builder = builder
+                .store(TestStore::over(store, failpoints.clone()))
+                .store_timeout(budget)
+                .single_instance();
         }
         let (table, builder) = match &postgres {
             Some(server) => {

@@ -1,7 +1,6 @@
 //! A store with failpoints around each operation, and with outages.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -9,7 +8,7 @@ use parking_lot::Mutex;
 use super::failpoints::{At, Failpoints};
 use crate::clock::Clock;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::ports::{ClearStep, InstanceId, Peer, PeerRegistry, SlotKey, SlotOp, SlotReply, Store};
+use crate::ports::{ClearStep, SlotKey, SlotOp, SlotReply, Store};
 use crate::shared_cache::MemoryStore;
 
 /// The failures of a store.
@@ -23,8 +22,6 @@ pub(super) struct Faults {
     pub(super) no_clear_intent: bool,
     pub(super) no_fill: bool,
     pub(super) unsupported: bool,
-    /// It keeps no list of the live instances.
-    pub(super) no_peers: bool,
 }
 
 /// A store, in memory unless the test gives another.
@@ -119,46 +116,6 @@ impl Store for TestStore {
         Box::pin(async move {
             self.healthy(|_| false).await?;
             self.inner.clear_step(prefix, from).await
-        })
-    }
-
-    fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
-        if self.faults.lock().no_peers {
-            return None;
-        }
-        let peers = self.inner.peers()?;
-        Some(Arc::new(TestPeers { store: self.clone(), peers }))
-    }
-}
-
-/// The list of live instances, with the store's outages.
-#[derive(Debug)]
-struct TestPeers {
-    store: TestStore,
-    peers: Arc<dyn PeerRegistry>,
-}
-
-impl PeerRegistry for TestPeers {
-    fn heartbeat<'a>(
-        &'a self,
-        namespace: &'a str,
-        instance: InstanceId,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Vec<Peer>, StoreError>> {
-        Box::pin(async move {
-            self.store.healthy(|_| false).await?;
-            self.peers.heartbeat(namespace, instance, ttl).await
-        })
-    }
-
-    fn leave<'a>(
-        &'a self,
-        namespace: &'a str,
-        instance: InstanceId,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            self.store.healthy(|_| false).await?;
-            self.peers.leave(namespace, instance).await
         })
     }
 }

@@ -141,15 +141,15 @@ async fn case_35_a_scan_that_is_dropped_is_not_activated() {
     let (harness, chunk) =
         harness.build_with(|failpoints, _| failpoints.hold(At::BeforeChunk)).await;
     chunk.arrived().await;
-    harness.fake_backplane.peer_came();
-    harness.fake_backplane.events().void(OpenReason::NotAlone);
+    harness.fake_backplane.lose_link();
+    harness.fake_backplane.events().void(OpenReason::LinkLost);
     quiet().await;
     assert!(!harness.status().gate.building, "the generation was to go with its scan");
     chunk.let_all_go();
     harness.pass(10 * SECOND).await;
     assert_eq!(harness.status().gate.generation, 0);
     for id in 1..=100 {
-        assert_eq!(harness.guard.check(&id), Verdict::Unknown(OpenReason::NotAlone));
+        assert_eq!(harness.guard.check(&id), Verdict::Unknown(OpenReason::LinkLost));
     }
 }
 

@@ -60,7 +60,6 @@ pub(super) struct Scripts {
     fill: Script,
     release: Script,
     pub(super) clear_step: Script,
-    pub(super) heartbeat: Script,
 }
 
 impl Scripts {
@@ -71,7 +70,6 @@ impl Scripts {
             fill: Script::new(scripts::FILL),
             release: Script::new(scripts::RELEASE),
             clear_step: Script::new(scripts::CLEAR_STEP),
-            heartbeat: Script::new(scripts::HEARTBEAT),
         }
     }
 

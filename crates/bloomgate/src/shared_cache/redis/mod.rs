@@ -4,7 +4,6 @@ mod commands;
 mod envelope;
 mod fleet_log;
 mod link;
-mod peers;
 mod scripts;
 
 use std::fmt;
@@ -17,7 +16,7 @@ use redis::{
 };
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::ports::{ClearStep, FleetLog, PeerRegistry, SlotKey, SlotOp, SlotReply, Store};
+use crate::ports::{ClearStep, FleetLog, SlotKey, SlotOp, SlotReply, Store};
 
 use commands::{Form, Scripts, interpret, store_error};
 use fleet_log::RedisFleetLog;
@@ -190,10 +189,6 @@ impl Store for RedisStore {
             let (removed, next) = step.map_err(|error| store_error("clear", error))?;
             Ok(ClearStep::new(removed, (!next.is_empty()).then_some(next)))
         })
-    }
-
-    fn peers(&self) -> Option<Arc<dyn PeerRegistry>> {
-        Some(Arc::new(self.clone()))
     }
 
     fn fleet_log(&self, namespace: &str) -> Option<Arc<dyn FleetLog>> {

@@ -85,28 +85,3 @@ for _, name in ipairs(step[2]) do
 end
 return {removed, step[1] == '0' and '' or run_id .. ':' .. step[1]}
 ";
-
-/// Counts a heartbeat and lists the other live instances with theirs. `KEYS[1]` the hash of the
-/// instances; `ARGV` the instance, ms after which a silent instance is dropped.
-pub(super) const HEARTBEAT: &str = r"
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local own = redis.call('HGET', KEYS[1], ARGV[1])
-local heartbeats = (own and tonumber(string.match(own, '^(%d+):')) or 0) + 1
-redis.call('HSET', KEYS[1], ARGV[1], heartbeats .. ':' .. string.format('%.0f', now))
-local others = {}
-local rows = redis.call('HGETALL', KEYS[1])
-for i = 1, #rows, 2 do
-  if rows[i] ~= ARGV[1] then
-    local count, last = string.match(rows[i + 1], '^(%d+):(%d+)$')
-    if not last or tonumber(last) < now - tonumber(ARGV[2]) then
-      redis.call('HDEL', KEYS[1], rows[i])
-    else
-      others[#others + 1] = rows[i]
-      others[#others + 1] = count
-    end
-  end
-end
-redis.call('PEXPIRE', KEYS[1], ARGV[2] * 10)
-return others
-";

@@ -10,9 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::super::SlotCalls as _;
 use super::store_fixture::{LONG, SHORT, StoreFixture};
 use crate::key::{Key, KeyBytes};
-use crate::ports::{
-    Entry, Filled, InstanceId, LeaseId, Peer, Slot, SlotKey, SlotOp, SlotReply, Store, WriteId,
-};
+use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, SlotOp, SlotReply, Store, WriteId};
 
 const UNTIL: u64 = 1_900_000_000_123;
 
@@ -260,33 +258,6 @@ async fn an_old_lease_does_not_fill_after_the_intent_was_evicted(fixture: StoreF
     assert_eq!(fixture.get(&slot).await, Slot::Empty);
 }
 
-async fn instances_see_each_others_heartbeats_until_they_leave_or_fall_silent(
-    fixture: StoreFixture,
-) {
-    let space = fixture.prefix.trim_matches(':').to_owned();
-    let (one, two) = (InstanceId::fresh(), InstanceId::fresh());
-    let heartbeat =
-        async |instance| fixture.peers().heartbeat(&space, instance, LONG).await.unwrap();
-    assert_eq!(heartbeat(one).await, []);
-    assert_eq!(heartbeat(one).await, []);
-    let peers = heartbeat(two).await;
-    assert_eq!((peers.len(), &peers[0].instance), (1, &one.to_hex()));
-    assert_eq!(peers[0].heartbeats, 2);
-    assert_eq!(heartbeat(one).await[0].heartbeats, 1);
-    assert_eq!(heartbeat(two).await[0].heartbeats, 3);
-    let elsewhere = fixture.peers().heartbeat("elsewhere", InstanceId::fresh(), LONG).await;
-    assert!(elsewhere.unwrap().iter().all(|other| other.instance != one.to_hex()));
-    fixture.peers().leave(&space, one).await.unwrap();
-    assert_eq!(heartbeat(two).await, []);
-    fixture.peers().leave(&space, one).await.unwrap();
-    // An instance that returns counts from 1 again.
-    assert_eq!(heartbeat(one).await.len(), 1);
-    assert_eq!(heartbeat(two).await[0].heartbeats, 1);
-    fixture.pass(SHORT).await;
-    let seen = fixture.peers().heartbeat(&space, two, SHORT / 2).await;
-    assert_eq!(seen.unwrap(), []);
-}
-
 /// Fills each key's slot with the key itself and checks that each key then finds itself.
 async fn keys_apart<K: Key>(fixture: &StoreFixture, keys: &[K]) {
     let bytes = |key: &K| Bytes::copy_from_slice(KeyBytes::of(key).as_slice());
@@ -386,11 +357,6 @@ async fn an_arc_of_a_store_is_the_same_store(fixture: StoreFixture) {
     assert_eq!(arc.call_many(calls).await.remove(0).unwrap(), granted);
     assert_eq!(fixture.fill(&slot, lease, value("v")).await, Filled::Stored);
     assert_eq!(arc.call(&slot, SlotOp::Get).await.unwrap(), SlotReply::Slot(stored("v")));
-    let (space, instance) = (fixture.prefix.trim_matches(':'), InstanceId::fresh());
-    let peers = arc.peers().unwrap();
-    assert_eq!(peers.heartbeat(space, instance, LONG).await.unwrap(), []);
-    let seen = fixture.peers().heartbeat(space, InstanceId::fresh(), LONG).await.unwrap();
-    assert_eq!(seen, [Peer::new(instance.to_hex(), 1)]);
     assert_eq!(arc.clear(&fixture.prefix).await.unwrap(), 1);
     assert_eq!(fixture.get(&slot).await, Slot::Empty);
 }
@@ -647,7 +613,6 @@ for_every_store!(
     a_write_intent_lives_until_its_latest_deadline,
     the_end_of_the_longest_write_leaves_the_others_their_own_deadlines,
     an_old_lease_does_not_fill_after_the_intent_was_evicted,
-    instances_see_each_others_heartbeats_until_they_leave_or_fall_silent,
     case_46_long_keys_keep_slots_of_their_own,
     case_46_keys_of_any_bytes_keep_slots_of_their_own,
     slots_of_different_prefixes_are_apart,

@@ -11,9 +11,7 @@ use super::store_fixture::{CEILING, LONG, fresh_prefix};
 use crate::clock::Clock;
 use crate::error::StoreErrorKind;
 use crate::key::KeyBytes;
-use crate::ports::{
-    Entry, Filled, InstanceId, LeaseId, PeerRegistry as _, Slot, SlotKey, Store, WriteId,
-};
+use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, Store, WriteId};
 use crate::telemetry::SharedCounts;
 
 const BUDGET: Duration = Duration::from_millis(100);
@@ -90,7 +88,6 @@ async fn a_restarted_server_is_found_and_its_scripts_are_loaded_again() {
         let filled = store.fill(&slot, lease, Entry::Null, 7, LONG).await;
         assert_eq!(filled.unwrap(), Filled::Stored, "round {round}");
         store.release(&slot, lease).await.unwrap();
-        store.heartbeat("test", InstanceId::fresh(), LONG).await.unwrap();
         server.restart();
     }
 }

@@ -10,7 +10,7 @@ use testbed::RedisReply;
 use super::super::SlotCalls as _;
 use super::store_fixture::{CEILING, LONG, REDIS, StoreFixture};
 use crate::error::StoreErrorKind;
-use crate::ports::{Entry, Filled, InstanceId, LeaseId, Slot, WriteId};
+use crate::ports::{Entry, Filled, LeaseId, Slot, WriteId};
 
 fn raw(parts: &[&[u8]]) -> RedisReply {
     REDIS.try_command(parts, CEILING).unwrap()
@@ -53,9 +53,6 @@ async fn case_28_every_key_in_redis_expires() {
     }
     fixture.store.clear_intent(&fixture.slot(&4_i64), one).await.unwrap();
     expires(&fixture.name(&4_i64));
-    let space = fixture.prefix.trim_matches(':').to_owned();
-    fixture.peers().heartbeat(&space, InstanceId::fresh(), LONG).await.unwrap();
-    expires(format!("bloomgate:{space}:members").as_bytes());
     // A time to live below a millisecond must not become none at all.
     let slot = fixture.slot(&5_i64);
     let tiny = Duration::from_nanos(1);
@@ -222,19 +219,4 @@ async fn a_key_of_another_type_is_an_error_and_no_outage() {
         assert!(!error.is_outage());
         assert!(error.to_string().contains("WRONGTYPE"), "{error}");
     }
-    let space = fixture.prefix.trim_matches(':').to_owned();
-    raw(&[b"SET", format!("bloomgate:{space}:members").as_bytes(), b"x"]);
-    assert!(fixture.peers().heartbeat(&space, InstanceId::fresh(), LONG).await.is_err());
-    assert!(fixture.peers().leave(&space, InstanceId::fresh()).await.is_err());
-}
-
-#[tokio::test]
-async fn malformed_rows_of_instances_are_dropped() {
-    let fixture = StoreFixture::redis();
-    let space = fixture.prefix.trim_matches(':').to_owned();
-    let name = format!("bloomgate:{space}:members");
-    raw(&[b"HSET", name.as_bytes(), b"stranger", b"nonsense"]);
-    let seen = fixture.peers().heartbeat(&space, InstanceId::fresh(), LONG).await;
-    assert_eq!(seen.unwrap(), []);
-    assert_eq!(raw(&[b"HLEN", name.as_bytes()]), RedisReply::Integer(1));
 }

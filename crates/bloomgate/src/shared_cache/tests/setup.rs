@@ -9,7 +9,7 @@ use super::super::{RedisStore, SlotCalls as _};
 use super::store_fixture::{LONG, fresh_prefix};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::key::KeyBytes;
-use crate::ports::{InstanceId, LeaseId, PeerRegistry as _, SlotKey, Store as _, WriteId};
+use crate::ports::{LeaseId, SlotKey, Store as _, WriteId};
 
 const PASSWORD: &str = "correct-horse-battery";
 
@@ -88,7 +88,6 @@ async fn every_error(store: &RedisStore) -> Vec<StoreError> {
         store.get(&slot).await.unwrap_err(),
         store.get_or_lease(&slot, lease, LONG).await.unwrap_err(),
         store.put_intent(&slot, write, LONG).await.unwrap_err(),
-        store.heartbeat("test", InstanceId::fresh(), LONG).await.unwrap_err(),
     ]
 }
 
@@ -195,8 +194,6 @@ async fn a_reply_of_another_type_is_an_invalid_response() {
     let url = format!("redis://127.0.0.1:{}", server_of_version("redis_version:7.0.0"));
     let store = RedisStore::open(&url).unwrap();
     let slot = SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64));
-    let heartbeat = store.heartbeat("test", InstanceId::fresh(), LONG).await.unwrap_err();
-    assert_eq!(heartbeat.kind(), StoreErrorKind::InvalidResponse, "{heartbeat}");
     let filled = store.fill(&slot, LeaseId::fresh(), crate::ports::Entry::Null, 7, LONG).await;
     assert_eq!(filled.unwrap_err().kind(), StoreErrorKind::InvalidResponse);
     let read = store.get(&slot).await.unwrap_err();

@@ -13,7 +13,7 @@ use super::super::MemoryStore;
 use super::super::RedisStore;
 use crate::clock::{Clock, ManualTime};
 use crate::key::{Key, KeyBytes};
-use crate::ports::{PeerRegistry, SlotKey, Store, WriteId};
+use crate::ports::{SlotKey, Store, WriteId};
 
 /// A time to live that no test outlives.
 pub(super) const LONG: Duration = Duration::from_secs(60);
@@ -79,11 +79,6 @@ impl StoreFixture {
     #[cfg(feature = "redis")]
     pub(super) fn redis_unix() -> Self {
         Self::redis_at(&REDIS.unix_url())
-    }
-
-    /// The store's list of live instances.
-    pub(super) fn peers(&self) -> Arc<dyn PeerRegistry> {
-        self.store.peers().unwrap()
     }
 
     pub(super) fn slot<K: Key>(&self, key: &K) -> SlotKey {

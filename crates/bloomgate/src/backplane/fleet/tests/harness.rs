@@ -195,7 +195,7 @@ impl Harness {
 
     pub(super) fn join_with(&self, settings: FleetSettings) -> Instance {
         let log = Arc::new(self.log.clone());
-        let fleet = Fleet::new("test".into(), log, settings, self.clock.clone()).unwrap();
+        let fleet = Fleet::new("test".into(), log, settings, self.clock.clone());
         let events = Arc::new(Recorder {
             clock: self.clock.clone(),
             link: Mutex::new(LinkState::OutOfSync(OpenReason::Joining)),

@@ -4,3 +4,4 @@ mod begin;
 mod harness;
 mod identity;
 mod membership;
+mod single_instance;
