@@ -64,7 +64,7 @@ fn start(setup: &Setup, folder: &TempFolder) -> (Program, String) {
     args.extend(["--seed".to_owned(), PRODUCTS.to_string()]);
     if let Some((postgres, redis)) = &setup.servers {
         args.extend(["--database-url".to_owned(), postgres.url()]);
-        args.extend(["--redis-url".to_owned(), redis.url()]);
+        args.extend(["--redis-url".to_owned(), redis.url(), "--single-instance".to_owned()]);
     }
     if !setup.guarded {
         args.push("--no-guard".to_owned());

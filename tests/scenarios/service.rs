@@ -20,6 +20,26 @@ pub(crate) struct Setup<'a> {
     pub(crate) flags: &'a [&'a str],
 }
 
+impl Setup<'_> {
+    /// The arguments of such a service, and the folder that its data folder is made in.
+    pub(crate) fn args(&self) -> (Vec<String>, TempFolder) {
+        let folder = testbed::temp_folder();
+        let mut args = vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()];
+        let data = folder.path().join("data").display().to_string();
+        args.extend(["--data-dir".to_owned(), data]);
+        args.extend(["--seed".to_owned(), self.products.to_string()]);
+        let database = self.database_url.clone().or(self.postgres.map(PostgresServer::url));
+        if let Some(url) = database {
+            args.extend(["--database-url".to_owned(), url]);
+        }
+        if let Some(redis) = self.redis {
+            args.extend(["--redis-url".to_owned(), redis.url()]);
+        }
+        args.extend(self.flags.iter().map(|flag| (*flag).to_owned()));
+        (args, folder)
+    }
+}
+
 /// A running service with its own data folder.
 pub(crate) struct Service {
     pub(crate) program: Program,
@@ -31,19 +51,7 @@ pub(crate) struct Service {
 impl Service {
     /// Starts the service and waits until it listens.
     pub(crate) fn start(setup: &Setup<'_>) -> Self {
-        let folder = testbed::temp_folder();
-        let mut args = vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()];
-        let data = folder.path().join("data").display().to_string();
-        args.extend(["--data-dir".to_owned(), data]);
-        args.extend(["--seed".to_owned(), setup.products.to_string()]);
-        let database = setup.database_url.clone().or(setup.postgres.map(PostgresServer::url));
-        if let Some(url) = database {
-            args.extend(["--database-url".to_owned(), url]);
-        }
-        if let Some(redis) = setup.redis {
-            args.extend(["--redis-url".to_owned(), redis.url()]);
-        }
-        args.extend(setup.flags.iter().map(|flag| (*flag).to_owned()));
+        let (args, folder) = setup.args();
         Self::launch(args, folder)
     }
 

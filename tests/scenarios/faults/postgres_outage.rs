@@ -8,7 +8,7 @@ use testbed::{PostgresServer, RedisServer};
 use crate::database_lock::{DatabaseSession, lock_products};
 use crate::outcome_log::assert_try_again;
 use crate::service::{Service, Setup};
-use crate::traffic::{EXACT, Traffic, Workload, absent_id, read_concurrently, workloads};
+use crate::traffic::{EXACT_SINGLE, Traffic, Workload, absent_id, read_concurrently, workloads};
 
 const PRODUCTS: i64 = 20_000;
 /// Products that are not read before the outage.
@@ -31,7 +31,7 @@ fn start(postgres: &PostgresServer, redis: &RedisServer, flags: &[&str]) -> Serv
 /// refused. Afterwards all products are served.
 fn outage(break_it: impl Fn(&PostgresServer), repair: impl Fn(&PostgresServer)) {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
-    let service = start(&postgres, &redis, &EXACT);
+    let service = start(&postgres, &redis, &EXACT_SINGLE);
     service.until_closed();
     for id in 1..=50 {
         assert_eq!(service.product(id), 200);
@@ -97,7 +97,7 @@ fn case_27_a_frozen_postgres_is_not_taken_for_absent_rows() {
 #[test]
 fn case_27_an_open_gate_answers_503_and_not_404_while_postgres_is_down() {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
-    let service = start(&postgres, &redis, &["--gate", "open"]);
+    let service = start(&postgres, &redis, &["--gate", "open", "--single-instance"]);
     for id in 1..=50 {
         assert_eq!(service.product(id), 200);
     }
@@ -132,7 +132,7 @@ fn case_27_an_open_gate_answers_503_and_not_404_while_postgres_is_down() {
 #[test]
 fn case_27_a_locked_table_is_not_taken_for_absent_rows() {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
-    let service = start(&postgres, &redis, &EXACT);
+    let service = start(&postgres, &redis, &EXACT_SINGLE);
     service.until_closed();
     for id in 1..=50 {
         assert_eq!(service.product(id), 200);
@@ -162,7 +162,7 @@ fn case_27_a_locked_table_is_not_taken_for_absent_rows() {
 #[test]
 fn case_27_terminated_connections_are_not_taken_for_absent_rows() {
     let (postgres, redis) = (PostgresServer::start(), RedisServer::start());
-    let service = start(&postgres, &redis, &EXACT);
+    let service = start(&postgres, &redis, &EXACT_SINGLE);
     service.until_closed();
     let traffic = Traffic::start(&service, workloads(PRODUCTS));
     traffic.wait_for_answers(20);

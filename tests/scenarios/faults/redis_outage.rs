@@ -8,7 +8,7 @@ use testbed::{PostgresServer, RedisServer};
 use crate::database_lock::DatabaseSession;
 use crate::outcome_log::{OutcomeLog, assert_try_again, is_unwritten, name_in};
 use crate::service::{Service, Setup};
-use crate::traffic::{EXACT, Traffic, absent_id, workloads};
+use crate::traffic::{EXACT_FLEET, EXACT_SINGLE, Traffic, absent_id, workloads};
 
 const PRODUCTS: i64 = 20_000;
 
@@ -26,7 +26,7 @@ impl Harness {
             database_url: Some(database.clone()),
             redis: Some(&redis),
             products: PRODUCTS as u64,
-            flags: &EXACT,
+            flags: &EXACT_SINGLE,
             ..Setup::default()
         });
         service.until_closed();
@@ -90,7 +90,7 @@ fn outage(break_it: impl Fn(&RedisServer), repair: impl Fn(&RedisServer)) {
     let errors = service.count("/counts/shared/errors");
     break_it(redis);
     harness.assert_writes_are_refused();
-    // Longer than an instance may be silent.
+    // Longer than a lease, which the only instance doesn't need.
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(4) {
         assert!(service.gate_is_closed(), "{}", service.guard());
@@ -160,7 +160,7 @@ fn case_20_a_service_started_without_redis_serves_reads_with_an_open_gate() {
     let service = Service::start(&Setup {
         redis: Some(&redis),
         products: 1_000,
-        flags: &[EXACT[0], EXACT[1], "--ready-within", "10m"],
+        flags: &[&EXACT_FLEET[..], &["--ready-within", "10m"]].concat(),
         ..Setup::default()
     });
     for id in [1, 500, 1_000] {
@@ -198,7 +198,7 @@ fn is_ready_after_its_wait_with_an_open_gate(redis: &RedisServer) {
     let service = Service::start_ready(&Setup {
         redis: Some(redis),
         products: 1_000,
-        flags: &[EXACT[0], EXACT[1], "--ready-within", "1s"],
+        flags: &[&EXACT_FLEET[..], &["--ready-within", "1s"]].concat(),
         ..Setup::default()
     });
     let guard = service.guard();
@@ -216,7 +216,7 @@ fn case_20_a_declared_single_instance_refuses_absent_ids_without_redis() {
     let service = Service::start_ready(&Setup {
         redis: Some(&redis),
         products: 1_000,
-        flags: &[EXACT[0], EXACT[1], "--single-instance"],
+        flags: &EXACT_SINGLE,
         ..Setup::default()
     });
     service.until_closed();

@@ -9,7 +9,7 @@ use testbed::{PostgresServer, RedisServer};
 
 use crate::database_lock::{BLOCKED, DatabaseSession, lock_products, until_blocked};
 use crate::service::{Service, Setup};
-use crate::traffic::{EXACT, send_read};
+use crate::traffic::{EXACT, EXACT_SINGLE, send_read};
 
 /// All connections of the service's pools.
 const MAX_CONNECTIONS: i64 = 36 + 8 + 2;
@@ -74,7 +74,7 @@ fn case_21_a_stampede_costs_one_load_per_id_and_no_more_connections_than_the_poo
         database_url: Some(database.clone()),
         redis: Some(&redis),
         products: 1_000,
-        flags: &EXACT,
+        flags: &EXACT_SINGLE,
         ..Setup::default()
     });
     service.until_closed();

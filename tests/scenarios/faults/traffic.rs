@@ -312,3 +312,7 @@ pub(crate) fn send_read(service: &Service, id: i64) -> Conn {
 
 /// A false-positive rate so small that a test meets no false positive.
 pub(crate) const EXACT: [&str; 2] = ["--false-positive-rate", "0.000001"];
+/// The same for the only instance, which needs no lease to refuse and to cache.
+pub(crate) const EXACT_SINGLE: [&str; 3] = [EXACT[0], EXACT[1], "--single-instance"];
+/// The same for a member of a fleet, which waits for the write window at its first start.
+pub(crate) const EXACT_FLEET: [&str; 4] = [EXACT[0], EXACT[1], "--write-window", "6s"];

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use testbed::{PostgresServer, RedisReply, RedisServer, TempFolder};
+use testbed::{PostgresServer, Program, RedisReply, RedisServer, TempFolder};
 
 use crate::client::Client;
 use crate::service::{CEILING, Service, Setup};
@@ -15,7 +15,14 @@ pub(crate) const PROBE: i64 = 1 << 50;
 pub(crate) struct Environment {
     database: Database,
     redis: Option<RedisServer>,
+    /// What tells a service of others.
+    link: &'static [&'static str],
 }
+
+/// The only instance, which refuses as soon as it is warm.
+const SINGLE: [&str; 1] = ["--single-instance"];
+/// A member of a fleet, which waits for the write window at its first start over an empty Redis.
+const FLEET: [&str; 2] = ["--write-window", "6s"];
 
 enum Database {
     Sqlite(TempFolder),
@@ -24,16 +31,21 @@ enum Database {
 
 impl Environment {
     pub(crate) fn sqlite() -> Self {
-        Self { database: Database::Sqlite(testbed::temp_folder()), redis: None }
+        Self { database: Database::Sqlite(testbed::temp_folder()), redis: None, link: &[] }
     }
 
     pub(crate) fn sqlite_and_redis() -> Self {
-        Self { redis: Some(RedisServer::start()), ..Self::sqlite() }
+        Self { redis: Some(RedisServer::start()), link: &SINGLE, ..Self::sqlite() }
     }
 
     pub(crate) fn postgres_and_redis() -> Self {
         let database = Database::Postgres(PostgresServer::start());
-        Self { database, redis: Some(RedisServer::start()) }
+        Self { database, redis: Some(RedisServer::start()), link: &SINGLE }
+    }
+
+    /// Of several instances, which is what instances with a Redis are unless they are told otherwise.
+    pub(crate) fn fleet() -> Self {
+        Self { link: &FLEET, ..Self::postgres_and_redis() }
     }
 
     pub(crate) fn redis(&self) -> &RedisServer {
@@ -64,6 +76,7 @@ impl Environment {
     pub(crate) fn start(&self, products: u64, flags: &[&str]) -> Service {
         let redis = self.redis.as_ref().filter(|_| !flags.contains(&"--redis-url"));
         let database_url = Some(self.database_url());
+        let flags = &[self.link, flags].concat();
         Service::start(&Setup { database_url, redis, products, flags, ..Setup::default() })
     }
 
@@ -82,22 +95,28 @@ impl Environment {
         service
     }
 
+    /// The same database and shared cache for services that are declared to be the only one.
+    pub(crate) fn declare_single(&mut self) {
+        self.link = &SINGLE;
+    }
+
+    /// Starts a service that ends at once; returns what it said and its exit code.
+    pub(crate) fn start_refused(&self, flags: &[&str]) -> (String, Option<i32>) {
+        let redis = self.redis.as_ref();
+        let database_url = Some(self.database_url());
+        let flags = &[self.link, flags].concat();
+        let (args, _folder) = Setup { database_url, redis, flags, ..Setup::default() }.args();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let binary = testbed::workspace_binary("product-detail", "product-detail");
+        let program = Program::start(binary, &args, &[]);
+        let status = program.wait(CEILING).expect("it goes on");
+        (program.stderr(), status.code())
+    }
+
     /// Starts a service without guard and caches on the same database.
     pub(crate) fn start_unguarded(&self, products: u64) -> Service {
         let (database_url, flags) = (Some(self.database_url()), &["--no-guard"][..]);
         Service::start_ready(&Setup { database_url, products, flags, ..Setup::default() })
-    }
-
-    /// Ends a service with SIGTERM, and waits until the shared cache doesn't list it any more.
-    pub(crate) fn stop(&self, service: &Service) {
-        let status = service.program.terminate();
-        assert!(status.success(), "{status}:\n{}", service.program.stderr());
-        assert_no_panic(service);
-        if let Some(redis) = &self.redis {
-            until("out of the list of instances", || {
-                redis.command(&["EXISTS", "bloomgate:product:members"]) == "0"
-            });
-        }
     }
 
     /// The names and tags of all slots in the shared cache: `V`, `N`, `L` or `M`.
@@ -109,7 +128,7 @@ impl Environment {
                 RedisReply::Bulk(bytes) => bytes,
                 other => panic!("{other}"),
             })
-            .filter(|key| !key.ends_with(b":members"))
+            .filter(|key| !key.ends_with(b":members") && !key.ends_with(b":log"))
             .map(|key| {
                 let ask: [&[u8]; 4] = [b"GETRANGE", &key, b"0", b"0"];
                 let tag = self.redis().try_command(&ask, CEILING).unwrap().to_string();
@@ -142,13 +161,11 @@ impl Environment {
     }
 }
 
-/// Waits until `condition` holds; fails after [`CEILING`].
-pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !condition() {
-        assert!(started.elapsed() < CEILING, "not {what} after {CEILING:?}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+/// Ends a service with SIGTERM.
+pub(crate) fn stop(service: &Service) {
+    let status = service.program.terminate();
+    assert!(status.success(), "{status}:\n{}", service.program.stderr());
+    assert_no_panic(service);
 }
 
 /// Stops the other threads of a test when it ends, also when it fails.

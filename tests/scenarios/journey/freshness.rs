@@ -92,7 +92,7 @@ fn case_29_no_reader_sees_a_value_older_than_an_answered_change_on_sqlite() {
 
 #[test]
 fn case_29_no_reader_sees_a_value_older_than_an_answered_change_on_postgres() {
-    nothing_stale(&Environment::postgres_and_redis(), &[]);
+    nothing_stale(&Environment::fleet(), &[]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Absent ids that pass the gate, which cost one load each.
 
 use crate::client::{Client, count};
-use crate::environment::{Environment, assert_no_panic};
+use crate::environment::{Environment, assert_no_panic, stop};
 use crate::service::Service;
 
 /// A gate with many false positives.
@@ -64,7 +64,7 @@ fn case_26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
         assert_eq!(count(&guard, "/counts/nulls_stored/shared"), 1, "{guard}");
         assert_eq!(count(&guard, "/counts/shared/null_hits"), 0, "{guard}");
         assert_eq!(count(&guard, "/counts/shared/misses"), 1, "{guard}");
-        env.stop(&service);
+        stop(&service);
 
         // Another generation may refuse the id; an open gate doesn't.
         let flags = [&flags[..], &["--gate", "open"]].concat();
@@ -87,7 +87,7 @@ fn case_26_a_false_positive_costs_one_load_for_all_that_share_a_cache() {
             let more = count(&guard, pointer) - count(&before, pointer);
             assert_eq!(more, expected, "{protocol}: {pointer} from {before} to {guard}");
         }
-        env.stop(&service);
+        stop(&service);
     }
 }
 

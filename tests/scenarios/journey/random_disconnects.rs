@@ -6,7 +6,7 @@ use std::time::Duration;
 use testbed::net::Conn;
 
 use crate::client::{Client, count, name_of, retry_unwritten};
-use crate::environment::{Environment, Rng, assert_no_panic, assert_truthful};
+use crate::environment::{Environment, Rng, assert_no_panic, assert_truthful, stop};
 use crate::service::{Service, product_json};
 
 const THREADS: u64 = 8;
@@ -140,7 +140,7 @@ fn assert_disconnects_leave_nothing(env: &Environment) {
     assert_eq!(client.request("GET", "/healthz", "").status, 200);
     assert_no_panic(&service);
     drop(client);
-    env.stop(&service);
+    stop(&service);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use crate::client::{Client, count, id_of, is_unwritten, name_of, retry_unwritten};
-use crate::environment::{Environment, Rng, StopOnDrop, assert_no_panic};
+use crate::environment::{Environment, Rng, StopOnDrop, assert_no_panic, stop};
 
 /// The most creations that may be refused in one test: the shared cache misses the time limit of a
 /// write intent on a busy machine.
@@ -111,7 +111,7 @@ fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_sqlite() {
 
 #[test]
 fn case_24_an_id_that_was_refused_is_found_once_it_is_created_on_postgres() {
-    read_after_create(&Environment::postgres_and_redis(), creates(), &[]);
+    read_after_create(&Environment::fleet(), creates(), &[]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn case_24_an_id_polled_by_other_clients_is_found_once_it_is_created() {
             });
             service.until_idle();
             assert_no_panic(&service);
-            env.stop(&service);
+            stop(&service);
         }
     }
 }

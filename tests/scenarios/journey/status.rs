@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::{Client, id_of};
-use crate::environment::{Environment, assert_no_panic};
+use crate::environment::{Environment, assert_no_panic, stop};
 use crate::service::Service;
 
 /// A false-positive rate so small that a test meets no false positive.
@@ -82,7 +82,7 @@ fn the_status_document_has_all_fields_in_every_state() {
     assert!(guard["gate"]["distinct"].as_u64().is_some_and(|ids| (95..=100).contains(&ids)));
     assert_eq!(guard["gate"]["building"], false);
     assert_eq!(guard["warm_up_error"], Value::Null);
-    env.stop(&closed);
+    stop(&closed);
 
     let exact = env.serve(0, &["--gate", "bitmap"]);
     let guard = exact.guard();
@@ -91,7 +91,7 @@ fn the_status_document_has_all_fields_in_every_state() {
     assert_eq!(guard["gate"]["distinct"], 100);
     assert_eq!(guard["gate"]["capacity"], Value::Null);
     assert_eq!(guard["gate"]["current_false_positive_rate"], 0.0);
-    env.stop(&exact);
+    stop(&exact);
 
     let open = env.serve(0, &["--gate", "open"]);
     let guard = open.guard();
@@ -99,7 +99,7 @@ fn the_status_document_has_all_fields_in_every_state() {
     assert_eq!(guard["gate"]["state"], "open");
     assert_eq!(guard["gate"]["reason"], "forced");
     assert!(guard["gate"]["detail"].is_string(), "{guard}");
-    env.stop(&open);
+    stop(&open);
 
     let unguarded = env.start_unguarded(0);
     assert_eq!([1, 1, 101].map(|id| unguarded.product(id)), [200, 200, 404]);
@@ -112,7 +112,7 @@ fn the_status_document_has_all_fields_in_every_state() {
         (&loads["loads"], &loads["found"], &loads["absent"]),
         (&3.into(), &2.into(), &1.into())
     );
-    env.stop(&unguarded);
+    stop(&unguarded);
 }
 
 /// Asserts all counts: those that are named, and 0 for the others.
@@ -258,7 +258,7 @@ fn the_status_counts_are_exact_on_postgres_and_redis() {
     );
     assert_eq!(env.slots().len(), 11, "{:?}", env.slots());
     drop(client);
-    env.stop(&service);
+    stop(&service);
 
     // The next instance finds the products in the shared cache. Its gate refuses the deleted id.
     let service = env.serve(0, &EXACT);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::{Client, count, id_of, json, retry_unwritten};
-use crate::environment::{Environment, assert_no_panic};
+use crate::environment::{Environment, assert_no_panic, stop};
 
 /// Names that look like a null, a sentinel, an envelope or code, or that are hard to encode.
 fn names() -> Vec<String> {
@@ -111,7 +111,7 @@ fn assert_values_round_trip(env: &Environment) {
     assert_eq!(count(&guard, "/counts/local/value_hits"), reads, "{guard}");
     assert_eq!(count(&guard, "/counts/nulls_stored/local"), 0, "{guard}");
     assert_no_panic(&service);
-    env.stop(&service);
+    stop(&service);
 
     // Another process reads them from the shared cache or from the database.
     let service = env.serve(0, &[]);
