@@ -74,7 +74,7 @@ async fn main() {
     until_closed(&three).await;
 
     let store = RedisStore::open(&redis.url()).expect("a URL");
-    let slot = SlotKey::new(slot_prefix("bench", "bench"), bloomgate::key::KeyBytes::of(&1_i64));
+    let slot = SlotKey::new(slot_prefix("bench", "bench"), 1, bloomgate::key::KeyBytes::of(&1_i64));
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     for id in 0..ROUNDS {
         let (micros, reply) = timed(store.call(&slot, SlotOp::Get)).await;

@@ -15,6 +15,8 @@ pub struct Alone;
 
 impl Backplane for Alone {
     fn attach(&self, events: Arc<dyn PeerEvents>) -> Result<(), BackplaneError> {
+        // Slots keep their names over a restart.
+        events.set_epoch("alone");
         events.set_link(LinkState::InSync { until: Moment::NEVER });
         Ok(())
     }

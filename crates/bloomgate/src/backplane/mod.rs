@@ -6,8 +6,10 @@
 //! instance.
 
 mod alone;
+mod declared_single;
 mod fleet;
 
 pub use alone::Alone;
+pub(crate) use declared_single::DeclaredSingle;
+pub(crate) use fleet::Fleet;
 pub use fleet::FleetSettings;
-pub(crate) use fleet::{Fleet, live_member};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::settings::Settings;
-use crate::backplane::{Alone, Fleet, FleetSettings, live_member};
+use crate::backplane::{Alone, DeclaredSingle, Fleet, FleetSettings};
 use crate::clock::Clock;
 use crate::error::{ConfigError, StoreErrorKind};
 use crate::ports::{Backplane, FleetLog, Store};
@@ -80,10 +80,14 @@ impl CheckedLink {
             Self::Given(backplane) => Ok((backplane, Instances::Backplane)),
             Self::NoStore => Ok((Arc::new(Alone), Instances::NoStore)),
             Self::DeclaredSingle(log) => {
-                if let Some(log) = log {
-                    refuse_live_members(&*log, name, settings, clock).await?;
-                }
-                Ok((Arc::new(Alone), Instances::DeclaredSingle))
+                let single: Arc<dyn Backplane> = match log {
+                    Some(log) => {
+                        let (name, timeout) = (Arc::clone(name), settings.store_timeout);
+                        Arc::new(DeclaredSingle::open(name, log, timeout, clock.clone()).await?)
+                    }
+                    None => Arc::new(Alone),
+                };
+                Ok((single, Instances::DeclaredSingle))
             }
             Self::Fleet(fleet, log) => {
                 // One that can't be reached now is found by the member's task.
@@ -102,31 +106,4 @@ impl CheckedLink {
 fn contradiction(field: &'static str) -> ConfigError {
     let problem = "means nothing beside another link to other instances";
     ConfigError::setting(field, problem, "give one of fleet, single_instance and backplane")
-}
-
-/// Rule C30.
-async fn refuse_live_members(
-    log: &dyn FleetLog,
-    name: &Arc<str>,
-    settings: &Settings,
-    clock: &Clock,
-) -> Result<(), ConfigError> {
-    match live_member(log, settings.store_timeout, clock).await {
-        Ok(None) => Ok(()),
-        Ok(Some(member)) => {
-            let problem = format!("the namespace {name:?} has a live member of a fleet, {member}");
-            let fix = "stop the others first, or join them by leaving single_instance out";
-            Err(ConfigError::setting("single_instance", problem, fix))
-        }
-        // The declaration is meant for such an outage, too.
-        Err(error) => {
-            let guard = &**name;
-            tracing::warn!(
-                guard,
-                %error,
-                "whether the namespace has other instances can't be checked; none is declared"
-            );
-            Ok(())
-        }
-    }
 }

@@ -30,6 +30,8 @@ pub(super) struct OpenWrite<K: Key, V: Send + Sync + 'static> {
     /// Where the write intent stands.
     slot: SlotKey,
     open: bool,
+    /// It went on although others don't know of it ([`OnStoreFailure::AllowStale`]).
+    unannounced: bool,
 }
 
 impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
@@ -49,13 +51,14 @@ impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
             return Err(AdmitError::TooManyOpen { open: full.limit });
         }
         // From here on, dropping this future leaves the write open rather than forgotten.
-        let open = Self { inner: Arc::clone(inner), write, slot, open: true };
+        let inner = Arc::clone(inner);
+        let mut open = Self { inner, write, slot, open: true, unannounced: false };
         // Rule A3, at Begin.
-        inner.local.invalidate(&open.write.key);
+        open.inner.local.invalidate(&open.write.key);
         match open.publish(started).await {
             Ok(()) => Ok(open),
             Err(error) => {
-                inner.counts.writes.refused.add();
+                open.inner.counts.writes.refused.add();
                 open.roll_back(&error);
                 Err(error)
             }
@@ -64,8 +67,8 @@ impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
 
     /// The part of Begin that others must learn of: the backplane, then the write intent (rule
     /// B10).
-    async fn publish(&self, started: Moment) -> Result<(), AdmitError> {
-        let inner = &*self.inner;
+    async fn publish(&mut self, started: Moment) -> Result<(), AdmitError> {
+        let inner = Arc::clone(&self.inner);
         let by = started + inner.settings.run_for();
         let announced =
             match inner.clock.timeout_at(by, inner.backplane.begin_write(&self.write)).await {
@@ -84,13 +87,16 @@ impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
 
     /// Under [`OnStoreFailure::AllowStale`] a write that can't be made known goes on: counted, and
     /// the key isn't read from the shared cache until what it holds must have expired.
-    fn or_allow_stale(&self, published: Result<(), AdmitError>) -> Result<(), AdmitError> {
+    fn or_allow_stale(&mut self, published: Result<(), AdmitError>) -> Result<(), AdmitError> {
         let inner = &*self.inner;
         match published {
             Err(error) if inner.settings.on_store_failure == OnStoreFailure::AllowStale => {
-                tracing::warn!(guard = &*inner.name, %error, "a write goes on outside the guarantee");
-                inner.counts.writes.without_intent.add();
+                if !self.unannounced {
+                    tracing::warn!(guard = &*inner.name, %error, "a write goes on outside the guarantee");
+                    inner.counts.writes.without_intent.add();
+                }
                 self.bypass_shared_cache();
+                self.unannounced = true;
                 Ok(())
             }
             published => published,
@@ -133,6 +139,19 @@ impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
     /// in time goes on in the background, and the caller is answered.
     pub(super) async fn end(mut self) {
         self.inner.counts.writes.ended.add();
+        if self.unannounced {
+            // Rule B14: it doesn't stay open, or an outage would use up the open writes.
+            self.open = false;
+            self.close();
+            if let Some((runtime, rest)) = self.detach() {
+                runtime.spawn(async move {
+                    // What did get through lapses by itself otherwise.
+                    let _ = rest.clear_intent().await;
+                    let _ = rest.end_at_peers().await;
+                });
+            }
+            return;
+        }
         if !self.clear_intent().await {
             // What stands at the server is unknown. The outcome of the write isn't, so its caller
             // needn't wait; the key stays open here until the End is confirmed.
@@ -226,7 +245,7 @@ impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
     fn detach(&self) -> Option<(tokio::runtime::Handle, Self)> {
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let (inner, write, slot) = (Arc::clone(&self.inner), self.write.clone(), self.slot.clone());
-        Some((runtime, Self { inner, write, slot, open: false }))
+        Some((runtime, Self { inner, write, slot, open: false, unannounced: self.unannounced }))
     }
 
     /// The local part of End: rule A3, at End, then the entry leaves the open set.

@@ -33,6 +33,8 @@ enum SharedLookup<V> {
     Hit(Answer<V>, Duration),
     /// Load; with a lease, fill as well.
     Miss(Option<Lease>),
+    /// A write is open, maybe one that only the slot tells of: load, and publish nothing (rule B11).
+    WriteIntent,
 }
 
 impl<K: Key, V> Inner<K, V> {
@@ -90,7 +92,7 @@ impl<K: Key, V: Value> Inner<K, V> {
         let known = self.gate.known(&bytes);
         // The gate passed this id because it is open; while it was closed, it would not.
         let unseen = known == Known::No && !self.forced_open;
-        let mut lease = None;
+        let (mut lease, mut publishes) = (None, true);
         // Rule A4: while the key is open, both caches are skipped.
         // Rule C26: the shared cache is used under a lease only.
         if !version.open && self.shared.is_some() && self.gate.spares_caches() {
@@ -110,6 +112,7 @@ impl<K: Key, V: Value> Inner<K, V> {
                         return;
                     }
                     SharedLookup::Miss(leased) => lease = leased,
+                    SharedLookup::WriteIntent => publishes = false,
                 }
             }
         }
@@ -133,7 +136,9 @@ impl<K: Key, V: Value> Inner<K, V> {
             }
             None => (Answer::Absent(Tier::Loader), self.shortened(self.settings.null_ttl)),
         };
-        self.publish_local((key, &bytes), version, &answer, ttl);
+        if publishes {
+            self.publish_local((key, &bytes), version, &answer, ttl);
+        }
         leader.publish(Ok(answer.clone()));
         if let Some(lease) = lease {
             self.fill(&bytes, version, lease, &answer, ttl).await;
@@ -177,6 +182,10 @@ impl<K: Key, V: Value> Inner<K, V> {
                     return SharedLookup::Miss(lease);
                 }
                 (SlotOutcome::Failed, _) => return SharedLookup::Miss(None),
+                (SlotOutcome::WriteIntent, _) => {
+                    counts.misses.add();
+                    return SharedLookup::WriteIntent;
+                }
                 (SlotOutcome::LeaseHeld, Some(wait)) => self.clock.sleep(wait).await,
                 (SlotOutcome::LeaseHeld, None) | (SlotOutcome::Nothing, _) => break,
             }
@@ -219,7 +228,8 @@ impl<K: Key, V: Value> Inner<K, V> {
                 None => SlotOutcome::Nothing,
             },
             Ok(Slot::LeaseGranted) => SlotOutcome::LeaseGranted,
-            Ok(Slot::Empty | Slot::WriteIntent) => SlotOutcome::Nothing,
+            Ok(Slot::Empty) => SlotOutcome::Nothing,
+            Ok(Slot::WriteIntent) => SlotOutcome::WriteIntent,
             Ok(Slot::LeaseHeld) => SlotOutcome::LeaseHeld,
             Err(_counted_by_the_shared_cache) => SlotOutcome::Failed,
         }
@@ -289,6 +299,7 @@ enum SlotOutcome<V> {
     Hit(Answer<V>, Duration),
     LeaseGranted,
     LeaseHeld,
+    WriteIntent,
     Nothing,
     Failed,
 }

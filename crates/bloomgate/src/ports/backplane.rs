@@ -137,6 +137,6 @@ pub trait PeerEvents: Send + Sync + fmt::Debug + 'static {
     fn open_writes(&self) -> Vec<PeerWrite>;
 
     /// Replaces the epoch in the names of all slots: entries under another epoch are out of reach
-    /// from here on.
+    /// from here on. Until the first call a guard has an epoch of its own, and shares nothing.
     fn set_epoch(&self, epoch: &str);
 }

@@ -212,7 +212,7 @@ pub enum LogFlag {
 /// section C of the protocol that the server takes. Each is atomic, never repeated by itself, and
 /// may have taken effect although its answer is lost.
 ///
-/// Every step but [`look`](Self::look) first makes a fresh log and table, under a new epoch, if
+/// Every step but [`look`](Self::look) and [`declare_single`](Self::declare_single) first makes a fresh log and table, under a new epoch, if
 /// either is missing, or if the table's last entry isn't the log's.
 pub trait FleetLog: Send + Sync + fmt::Debug + 'static {
     /// The server's `host:port`, or the path of its socket, for logs. Holds no password.
@@ -289,6 +289,10 @@ pub trait FleetLog: Send + Sync + fmt::Debug + 'static {
         seen: LogPosition,
         cap: u64,
     ) -> BoxFuture<'a, Result<Step, StoreError>>;
+
+    /// Ends log and table, for a guard that is declared to be the only instance, and returns the
+    /// epoch of that guard's slots: the same until a member registers.
+    fn declare_single(&self) -> BoxFuture<'_, Result<String, StoreError>>;
 
     /// Opens a reader, with a connection of its own where there is one.
     fn follow(&self) -> BoxFuture<'_, Result<Box<dyn LogReader>, StoreError>>;

@@ -17,6 +17,6 @@ pub use fleet_log::{
 pub use fleet_status::{FleetMember, FleetStatus};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
-pub use slot::{Entry, Filled, Slot, SlotKey, SlotOp, SlotReply};
+pub use slot::{Entry, Filled, MAX_INTENT_WRITES, Slot, SlotKey, SlotOp, SlotReply};
 pub use source::{Cursor, KeySink, Quiesced, ScanCompleted, ScanFrom, Source};
 pub use store::{ClearStep, Store};

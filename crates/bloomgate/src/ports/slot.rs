@@ -9,25 +9,35 @@ use bytes::Bytes;
 use super::{LeaseId, WriteId};
 use crate::key::KeyBytes;
 
-/// The name of one key's slot in the shared cache.
+/// The name of one key's slot in the shared cache, and the schema of what its caller reads there.
+///
+/// Builds with different schemas use the same slot, so that a write through one of them ends what the
+/// others have cached (rule B10); an entry of another schema can't be used.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SlotKey {
     prefix: Arc<str>,
+    schema: u64,
     key: KeyBytes,
 }
 
 impl SlotKey {
-    /// The slot of `key` under `prefix` (namespace and schema, see
-    /// [`slot_prefix`](crate::shared_cache::slot_prefix)).
+    /// The slot of `key` under `prefix` (namespace and epoch, see
+    /// [`slot_prefix`](crate::shared_cache::slot_prefix)), for entries of this schema.
     #[must_use]
-    pub fn new(prefix: Arc<str>, key: KeyBytes) -> Self {
-        Self { prefix, key }
+    pub fn new(prefix: Arc<str>, schema: u64, key: KeyBytes) -> Self {
+        Self { prefix, schema, key }
     }
 
-    /// Namespace and schema.
+    /// Namespace and epoch.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// The schema of the entries, as a number.
+    #[must_use]
+    pub fn schema(&self) -> u64 {
+        self.schema
     }
 
     /// The key.
@@ -63,7 +73,8 @@ pub enum Slot {
     /// The slot was empty and is now leased to the caller, which alone may fill it. Only
     /// [`SlotOp::GetOrLease`] is answered so.
     LeaseGranted,
-    /// The slot is empty, and the caller has no lease: load, don't fill.
+    /// The slot is empty, or holds what the caller can't use, and the caller has no lease: load,
+    /// don't fill.
     Empty,
     /// Another caller holds the lease.
     LeaseHeld,
@@ -92,13 +103,17 @@ pub enum Filled {
     LeaseLost,
 }
 
+/// Open writes of one key that a write intent tells apart.
+pub const MAX_INTENT_WRITES: usize = 16;
+
 /// An operation on a slot. Each is one atomic step at the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SlotOp {
     /// Reads the slot and changes nothing. Answered with [`SlotReply::Slot`].
     Get,
-    /// Reads the slot; if it is empty, leases it (rules B9, B11). A server that is full or
+    /// Reads the slot; if it is empty, or holds what the caller can't use (an entry of another
+    /// schema, bytes of another format), leases it (rules B9, B11, B16). A server that is full or
     /// read-only is read without leasing (rule B15). Answered with [`SlotReply::Slot`].
     GetOrLease {
         /// The lease to take, fresh for each attempt.
@@ -123,8 +138,9 @@ pub enum SlotOp {
         /// The caller's own lease.
         lease: LeaseId,
     },
-    /// Adds `write` to the slot's write intent, which takes the place of any entry or lease (rule
-    /// B10). Answered with [`SlotReply::Done`].
+    /// Adds `write` to the slot's write intent, which takes the place of whatever stands there
+    /// (rule B10). Of more than [`MAX_INTENT_WRITES`] open writes only the latest deadline is kept
+    /// (rule B9). Answered with [`SlotReply::Done`].
     PutIntent {
         /// The write that begins.
         write: WriteId,

@@ -10,21 +10,54 @@ use parking_lot::Mutex;
 
 use crate::clock::{Clock, Moment};
 use crate::error::StoreError;
+use crate::key::KeyBytes;
 use crate::ports::{
-    ClearStep, Entry, Filled, LeaseId, Slot, SlotKey, SlotOp, SlotReply, Store, WriteId,
+    ClearStep, Entry, Filled, LeaseId, MAX_INTENT_WRITES, Slot, SlotKey, SlotOp, SlotReply, Store,
+    WriteId,
 };
 
 #[derive(Clone, Debug)]
 enum Content {
-    Entry(Entry, u64),
+    /// With its schema and its end in Unix ms.
+    Entry(Entry, u64, u64),
     Lease(LeaseId),
-    WriteIntent(HashMap<WriteId, Moment>),
+    WriteIntent(Intent),
 }
+
+/// The open writes of a key.
+#[derive(Clone, Debug, Default)]
+struct Intent {
+    writes: HashMap<WriteId, Moment>,
+    /// The latest deadline of those past the ones that are told apart.
+    rest: Option<Moment>,
+}
+
+impl Intent {
+    fn latest(&self) -> Option<Moment> {
+        self.writes.values().copied().chain(self.rest).max()
+    }
+
+    fn add(&mut self, write: WriteId, deadline: Moment) {
+        self.writes.remove(&write);
+        if self.writes.len() < MAX_INTENT_WRITES {
+            self.writes.insert(write, deadline);
+        } else {
+            self.rest = self.rest.max(Some(deadline));
+        }
+    }
+}
+
+/// Prefix and key of a slot: its name, for callers of any schema.
+type Name = (Arc<str>, KeyBytes);
 
 #[derive(Debug, Default)]
 struct State {
     /// Contents, with when they expire.
-    slots: HashMap<SlotKey, (Content, Moment)>,
+    slots: HashMap<Name, (Content, Moment)>,
+}
+
+fn name_of(slot: &SlotKey) -> Name {
+    (Arc::from(slot.prefix()), slot.key().clone())
 }
 
 /// The shared cache in memory. Clones share one content.
@@ -43,7 +76,7 @@ impl MemoryStore {
 
     /// Drops a slot, as an eviction does.
     pub fn evict(&self, slot: &SlotKey) {
-        self.state.lock().slots.remove(slot);
+        self.state.lock().slots.remove(&name_of(slot));
     }
 
     /// Drops everything, as `FLUSHALL` does.
@@ -75,10 +108,11 @@ impl MemoryStore {
 
 impl State {
     fn live(&mut self, slot: &SlotKey, now: Moment) -> Option<&mut Content> {
-        if self.slots.get(slot).is_some_and(|(_, expires)| *expires <= now) {
-            self.slots.remove(slot);
+        let name = name_of(slot);
+        if self.slots.get(&name).is_some_and(|(_, expires)| *expires <= now) {
+            self.slots.remove(&name);
         }
-        self.slots.get_mut(slot).map(|(content, _)| content)
+        self.slots.get_mut(&name).map(|(content, _)| content)
     }
 
     fn read(&mut self, slot: &SlotKey, now: Moment) -> Slot {
@@ -86,8 +120,10 @@ impl State {
             None => Slot::Empty,
             Some(Content::Lease(_)) => Slot::LeaseHeld,
             Some(Content::WriteIntent(_)) => Slot::WriteIntent,
-            Some(Content::Entry(Entry::Null, until)) => Slot::Null { until: *until },
-            Some(Content::Entry(Entry::Value(payload), until)) => {
+            // Of a build with another schema.
+            Some(Content::Entry(_, schema, _)) if *schema != slot.schema() => Slot::Empty,
+            Some(Content::Entry(Entry::Null, _, until)) => Slot::Null { until: *until },
+            Some(Content::Entry(Entry::Value(payload), _, until)) => {
                 Slot::Value { payload: payload.clone(), until: *until }
             }
         }
@@ -98,21 +134,22 @@ impl State {
     }
 
     /// The open writes of the slot's intent; none if something else is there.
-    fn intent(&mut self, slot: &SlotKey, now: Moment) -> HashMap<WriteId, Moment> {
+    fn intent(&mut self, slot: &SlotKey, now: Moment) -> Intent {
         match self.live(slot, now) {
             Some(Content::WriteIntent(intent)) => intent.clone(),
-            _ => HashMap::new(),
+            _ => Intent::default(),
         }
     }
 
-    fn store_intent(&mut self, slot: &SlotKey, mut intent: HashMap<WriteId, Moment>, now: Moment) {
-        intent.retain(|_, deadline| now < *deadline);
-        match intent.values().max().copied() {
+    fn store_intent(&mut self, slot: &SlotKey, mut intent: Intent, now: Moment) {
+        intent.writes.retain(|_, deadline| now < *deadline);
+        intent.rest = intent.rest.filter(|deadline| now < *deadline);
+        match intent.latest() {
             Some(latest) => {
-                self.slots.insert(slot.clone(), (Content::WriteIntent(intent), latest));
+                self.slots.insert(name_of(slot), (Content::WriteIntent(intent), latest));
             }
             None => {
-                self.slots.remove(slot);
+                self.slots.remove(&name_of(slot));
             }
         }
     }
@@ -123,7 +160,7 @@ impl State {
             SlotOp::GetOrLease { lease, ttl } => {
                 let found = match self.read(slot, now) {
                     Slot::Empty => {
-                        self.slots.insert(slot.clone(), (Content::Lease(lease), now + ttl));
+                        self.slots.insert(name_of(slot), (Content::Lease(lease), now + ttl));
                         Slot::LeaseGranted
                     }
                     found => found,
@@ -134,22 +171,24 @@ impl State {
                 if !self.holds_lease(slot, lease, now) {
                     return SlotReply::Filled(Filled::LeaseLost);
                 }
-                self.slots.insert(slot.clone(), (Content::Entry(entry, until), now + ttl));
+                let content = Content::Entry(entry, slot.schema(), until);
+                self.slots.insert(name_of(slot), (content, now + ttl));
                 return SlotReply::Filled(Filled::Stored);
             }
             SlotOp::Release { lease } => {
                 if self.holds_lease(slot, lease, now) {
-                    self.slots.remove(slot);
+                    self.slots.remove(&name_of(slot));
                 }
             }
             SlotOp::PutIntent { write, ttl } => {
                 let mut intent = self.intent(slot, now);
-                intent.insert(write, now + ttl);
+                intent.writes.retain(|_, deadline| now < *deadline);
+                intent.add(write, now + ttl);
                 self.store_intent(slot, intent, now);
             }
             SlotOp::ClearIntent { write } => {
                 let mut intent = self.intent(slot, now);
-                intent.remove(&write);
+                intent.writes.remove(&write);
                 self.store_intent(slot, intent, now);
             }
         }
@@ -183,7 +222,7 @@ impl Store for MemoryStore {
             state.slots.retain(|_, (_, expires)| now < *expires);
             let before = state.slots.len();
             state.slots.retain(|slot, (content, _)| {
-                slot.prefix() != prefix || matches!(content, Content::WriteIntent(_))
+                &*slot.0 != prefix || matches!(content, Content::WriteIntent(_))
             });
             ClearStep::new((before - state.slots.len()) as u64, None)
         })

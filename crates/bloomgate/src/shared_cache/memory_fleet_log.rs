@@ -35,6 +35,8 @@ struct Server {
     run: String,
     replication: String,
     data: Option<Data>,
+    /// The epoch of a declared single instance.
+    single: Option<String>,
     /// Counts up, so that positions never come back.
     last_millis: u64,
     reachable: bool,
@@ -107,6 +109,7 @@ impl MemoryFleetLog {
             run: fresh_name(),
             replication: fresh_name(),
             data: None,
+            single: None,
             last_millis: 0,
             reachable: true,
             unreachable_for: HashSet::new(),
@@ -225,6 +228,7 @@ impl FleetLog for MemoryFleetLog {
     ) -> BoxFuture<'a, Result<FleetView, StoreError>> {
         let registration = registration.clone();
         self.step(Some(registration.instance), move |server| {
+            server.single = None;
             let data = server.data();
             let applied = match &registration.applied {
                 Some((identity, position)) if *identity == data.view.identity => *position,
@@ -346,6 +350,13 @@ impl FleetLog for MemoryFleetLog {
             }
             data.trim_to(usize::try_from(cap).unwrap_or(usize::MAX));
             Step::Done(data.view.clone())
+        })
+    }
+
+    fn declare_single(&self) -> BoxFuture<'_, Result<String, StoreError>> {
+        self.step(None, |server| {
+            server.data = None;
+            server.single.get_or_insert_with(fresh_name).clone()
         })
     }
 

@@ -34,12 +34,16 @@ use outage_log::OutageLog;
 pub use redis::{RedisStore, RedisUrlError};
 pub(crate) use slot_calls::SlotCalls;
 
-/// The prefix of all slots of a guard: the namespace and the schema of its values, so that two
-/// builds with different types don't read each other's entries.
+/// The prefix of all slots of a namespace in one epoch of its fleet. An epoch has no `:`.
 #[must_use]
-pub fn slot_prefix(namespace: &str, schema: &str) -> Arc<str> {
-    let id = xxhash_rust::xxh3::xxh3_64(schema.as_bytes());
-    Arc::from(format!("bloomgate:{namespace}:{id:016x}:"))
+pub fn slot_prefix(namespace: &str, epoch: &str) -> Arc<str> {
+    Arc::from(format!("bloomgate:{namespace}:{epoch}:"))
+}
+
+/// The number that stands for a schema in the slots' entries.
+#[must_use]
+pub fn schema_number(schema: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(schema.as_bytes())
 }
 
 /// The shared cache as the guard uses it: each operation has a budget, an outage costs a budget

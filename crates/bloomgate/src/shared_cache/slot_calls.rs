@@ -132,7 +132,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reply_of_another_kind_is_an_invalid_response() {
-        let slot = SlotKey::new("test:".into(), KeyBytes::of(&1_i64));
+        let slot = SlotKey::new("test:".into(), 1, KeyBytes::of(&1_i64));
         let (lease, write, ttl) = (LeaseId::fresh(), WriteId::fresh(), Duration::from_secs(1));
         let replies = [
             SlotReply::Done,
@@ -201,7 +201,7 @@ mod tests {
     #[tokio::test]
     async fn one_failure_among_many_calls_leaves_the_others_by_default() {
         let store = NoIntents(super::super::MemoryStore::new(crate::Clock::system()));
-        let slot = SlotKey::new("test:".into(), KeyBytes::of(&1_i64));
+        let slot = SlotKey::new("test:".into(), 1, KeyBytes::of(&1_i64));
         let (lease, ttl) = (LeaseId::fresh(), Duration::from_secs(60));
         let ops = [
             SlotOp::GetOrLease { lease, ttl },

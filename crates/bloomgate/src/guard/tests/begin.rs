@@ -175,13 +175,26 @@ async fn under_allow_stale_a_write_goes_on_while_the_shared_cache_is_down() {
     harness.store().faults(Faults { down: true, ..Faults::default() });
     harness.fake_backplane.refuse(true);
     harness.write(7).await.unwrap();
-    assert_eq!(
-        harness.status().counts.writes_without_intent,
-        2,
-        "once unannounced, once without_intent"
-    );
+    assert_eq!(harness.status().counts.writes_without_intent, 1);
     assert_eq!(harness.seen(7).await.0, Some(1));
     harness.is_tidy().await;
+}
+
+// Rule B14.
+#[tokio::test]
+async fn under_allow_stale_an_outage_stops_no_write_however_many_there_are() {
+    let accept = |described: crate::GuardBuilder<_, _>| {
+        described.on_store_failure(OnStoreFailure::AllowStale)
+    };
+    let harness = Harness::with([]).shared().tune(accept).build().await;
+    harness.store().faults(Faults { down: true, ..Faults::default() });
+    // More than may be open at a time.
+    for id in 0..10_100 {
+        harness.write(id).await.unwrap();
+    }
+    assert_eq!(harness.open_writes(), 0);
+    assert_eq!(harness.status().counts.writes_without_intent, 10_100);
+    assert_eq!(harness.seen(10_099).await.0, Some(1));
 }
 
 // Rule B9: a write intent outlives the window by a margin, and then goes by itself.

@@ -78,6 +78,7 @@ impl FakeBackplane {
 
 impl Backplane for FakeBackplane {
     fn attach(&self, events: Arc<dyn PeerEvents>) -> Result<(), BackplaneError> {
+        events.set_epoch("harness");
         events.set_link(IN_SYNC);
         *self.events.lock() = Some(events);
         Ok(())

@@ -207,14 +207,20 @@ impl Harness {
     /// Another guard over the same table and the same shared cache, as another process has, with
     /// an open gate.
     pub(super) async fn peer(&self) -> Guard<i64, Row> {
+        self.peer_with(|described| described).await
+    }
+
+    /// The same, of another build.
+    pub(super) async fn peer_with(
+        &self,
+        tune: impl FnOnce(GuardBuilder<i64, Row>) -> GuardBuilder<i64, Row>,
+    ) -> Guard<i64, Row> {
         let failpoints = Failpoints::default();
         let loader = TestLoader { failpoints: failpoints.clone(), ..self.loader.clone() };
         let fake_backplane = FakeBackplane::new(failpoints);
-        describe(&self.clock, &loader, &self.source, self.store.as_ref(), &fake_backplane)
-            .gate(Gate::open())
-            .build()
-            .await
-            .unwrap()
+        let store = self.store.as_ref();
+        let described = describe(&self.clock, &loader, &self.source, store, &fake_backplane);
+        tune(described.gate(Gate::open())).build().await.unwrap()
     }
 
     pub(super) fn mishap(&self, id: i64, mishap: Mishap) {

@@ -61,7 +61,7 @@ async fn a_lease_goes_back_when_it_is_dropped() {
     let arc = Arc::new(store.clone()) as Arc<dyn Store>;
     let shared = SharedCache::new("drops".into(), arc, SECOND, clock, Arc::default());
     let shared = Arc::new(shared);
-    let slot = SlotKey::new("test:".into(), KeyBytes::of(&7_i64));
+    let slot = SlotKey::new("test:".into(), 1, KeyBytes::of(&7_i64));
     let lease = Lease::on(&shared, slot.clone());
     let leased = shared.get_or_lease(&slot, lease.id, 60 * SECOND).await.unwrap();
     assert_eq!(leased, Slot::LeaseGranted);

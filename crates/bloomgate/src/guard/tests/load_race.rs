@@ -297,7 +297,7 @@ async fn case_29_a_flight_that_waits_in_the_queue_is_joined_after_a_write_but_ke
 
 // Rule B11: a write intent of another process.
 #[tokio::test]
-async fn case_29_a_reader_in_another_process_loads_and_fills_nothing_while_a_write_is_open() {
+async fn case_29_a_reader_in_another_process_caches_nothing_while_a_write_is_open() {
     let harness = Harness::with([7]).open_gate().shared().build().await;
     let mut writer = Writer::begin(&harness, 7).await;
     let peer = harness.peer().await;
@@ -305,6 +305,11 @@ async fn case_29_a_reader_in_another_process_loads_and_fills_nothing_while_a_wri
     quiet().await;
     assert_eq!(harness.shared_slot(7).await, Slot::WriteIntent);
     writer.commit().await;
+    writer.end().await;
+    let again = seen(within(peer.get(&7)).await.unwrap());
+    assert_eq!(again, (Some(2), Tier::Loader), "it kept what it loaded under the intent");
+    quiet().await;
+    writer = Writer::begin(&harness, 7).await;
     writer.end().await;
     let newcomer = harness.peer().await;
     assert_eq!(seen(within(newcomer.get(&7)).await.unwrap()), (Some(2), Tier::Loader));

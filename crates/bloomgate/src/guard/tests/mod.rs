@@ -26,6 +26,7 @@ mod readiness;
 #[cfg(all(feature = "postgres", feature = "redis", feature = "sqlite"))]
 mod real_servers;
 mod rebuild;
+mod schemas;
 mod shutdown;
 mod source;
 mod spans;

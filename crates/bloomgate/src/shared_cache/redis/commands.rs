@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::envelope::{self, Unusable};
 use super::scripts;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::ports::{Filled, Slot, SlotKey, SlotOp, SlotReply};
+use crate::ports::{Filled, LeaseId, Slot, SlotKey, SlotOp, SlotReply};
 
 /// Longest canonical key, in bytes, that is part of a slot's name as it is. Longer ones are
 /// replaced by their SHA-256, never cut short.
@@ -59,6 +59,7 @@ pub(super) struct Scripts {
     clear_intent: Script,
     fill: Script,
     release: Script,
+    lease_instead: Script,
     pub(super) clear_step: Script,
 }
 
@@ -69,8 +70,24 @@ impl Scripts {
             clear_intent: Script::new(scripts::CLEAR_INTENT),
             fill: Script::new(scripts::FILL),
             release: Script::new(scripts::RELEASE),
+            lease_instead: Script::new(scripts::LEASE_INSTEAD),
             clear_step: Script::new(scripts::CLEAR_STEP),
         }
+    }
+
+    /// The command that leases a slot that holds `stored`, which can't be used.
+    pub(super) fn lease_instead(
+        &self,
+        slot: &SlotKey,
+        stored: &Bytes,
+        (lease, ttl): (LeaseId, Duration),
+        form: Form,
+    ) -> Cmd {
+        let mut command = self.lease_instead.command(form, &[&name_of(slot)]);
+        // What follows the head is the payload, which may be large.
+        command.arg(&stored[..stored.len().min(envelope::HEAD)]).arg(stored.len());
+        command.arg(envelope::lease(lease)).arg(millis(ttl));
+        command
     }
 
     /// The script of an operation; `None` if a command of the server's own is enough.
@@ -127,19 +144,32 @@ impl Scripts {
     }
 }
 
+/// What the server's reply to an operation says.
+pub(super) enum Meaning {
+    Reply(SlotReply),
+    /// The slot holds this, which the caller can't use, and a lease is wanted.
+    Unusable(Bytes, (LeaseId, Duration)),
+}
+
 /// The server's reply to an operation, as the port's.
 pub(super) fn interpret(
     slot: &SlotKey,
     op: &SlotOp,
     reply: RedisResult<Value>,
-) -> Result<SlotReply, StoreError> {
+) -> Result<Meaning, StoreError> {
     let failed = |error| store_error(name_of_op(op), error);
     let reply = reply.map_err(failed)?;
-    Ok(match op {
+    Ok(Meaning::Reply(match op {
         SlotOp::Get | SlotOp::GetOrLease { .. } => {
             let stored: Option<Bytes> = parse(reply).map_err(failed)?;
             SlotReply::Slot(match (stored, op) {
-                (Some(stored), _) => decode(slot, &stored),
+                (Some(stored), _) => match (decode(slot, &stored), op) {
+                    (Some(found), _) => found,
+                    (None, SlotOp::GetOrLease { lease, ttl }) => {
+                        return Ok(Meaning::Unusable(stored, (*lease, *ttl)));
+                    }
+                    (None, _) => Slot::Empty,
+                },
                 (None, SlotOp::GetOrLease { .. }) => Slot::LeaseGranted,
                 (None, _) => Slot::Empty,
             })
@@ -152,25 +182,34 @@ pub(super) fn interpret(
             let _: i64 = parse(reply).map_err(failed)?;
             SlotReply::Done
         }
-    })
+    }))
+}
+
+/// The reply to [`Scripts::lease_instead`].
+pub(super) fn leased_instead(reply: RedisResult<Value>) -> Result<SlotReply, StoreError> {
+    let failed = |error| store_error("lease instead of an unusable entry", error);
+    let leased: i64 = parse(reply.map_err(failed)?).map_err(failed)?;
+    Ok(SlotReply::Slot(if leased == 1 { Slot::LeaseGranted } else { Slot::Empty }))
 }
 
 fn parse<T: FromRedisValue>(reply: Value) -> RedisResult<T> {
     Ok(redis::from_redis_value(reply)?)
 }
 
-fn decode(slot: &SlotKey, stored: &Bytes) -> Slot {
+/// `None` if the caller can't use what is stored.
+fn decode(slot: &SlotKey, stored: &Bytes) -> Option<Slot> {
     match envelope::decode(slot, stored) {
-        Ok(found) => found,
+        Ok(found) => return Some(found),
+        // Another build runs beside this one.
+        Err(Unusable::OtherSchema) => {}
         Err(Unusable::OtherKey) => {
             tracing::error!("a shared slot holds the entry of another key; it is not used");
-            Slot::Empty
         }
         Err(Unusable::Malformed) => {
             tracing::error!("a shared slot holds bytes of another format; they are not used");
-            Slot::Empty
         }
     }
+    None
 }
 
 fn name_of_op(op: &SlotOp) -> &'static str {

@@ -1,13 +1,13 @@
-//! The bytes of a slot: a tag, a check of the key, the payload.
+//! The bytes of a slot: a tag, a check of the key, the schema, the payload.
 //!
 //! | tag | rest |
 //! |---|---|
-//! | `V` (value) | key check (8 bytes), end in Unix ms (8 bytes), the row's payload |
-//! | `N` (null) | key check, end |
+//! | `V` (value) | key check, schema, end in Unix ms (8 bytes each), the row's payload |
+//! | `N` (null) | key check, schema, end |
 //! | `L` (lease) | the lease's id, 32 hexadecimal digits |
-//! | `M` (write intent) | for each open write its id, `:`, its deadline in ms by the server's clock, `;` |
+//! | `M` (write intent) | for each open write its id, `:`, its deadline in ms by the server's clock, `;`; for those past 16 one entry with the id `0` and their latest deadline |
 //!
-//! Numbers are little-endian. A payload is everything after the first 17 bytes, so no payload can
+//! Numbers are little-endian. A payload is everything after the first 25 bytes, so no payload can
 //! look like a sentinel. The key check (XXH3-64 of the canonical key) guards against a reply that
 //! belongs to another key: a mismatch is never served.
 
@@ -20,8 +20,8 @@ const VALUE: u8 = b'V';
 const NULL: u8 = b'N';
 const LEASE: u8 = b'L';
 const INTENT: u8 = b'M';
-/// Length of tag, key check and end.
-const HEAD: usize = 17;
+/// Length of tag, key check, schema and end.
+pub(super) const HEAD: usize = 25;
 
 /// Why the bytes of a slot can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(crate) enum Unusable {
     Malformed,
     /// An envelope of another key.
     OtherKey,
+    /// An entry of a build with another schema.
+    OtherSchema,
 }
 
 pub(crate) fn encode(slot: &SlotKey, entry: &Entry, until: u64) -> Bytes {
@@ -40,6 +42,7 @@ pub(crate) fn encode(slot: &SlotKey, entry: &Entry, until: u64) -> Bytes {
     let mut out = BytesMut::with_capacity(HEAD + payload.len());
     out.put_u8(tag);
     out.put_u64_le(check_of(slot));
+    out.put_u64_le(slot.schema());
     out.put_u64_le(until);
     out.put_slice(payload);
     out.freeze()
@@ -59,7 +62,10 @@ pub(crate) fn decode(slot: &SlotKey, bytes: &Bytes) -> Result<Slot, Unusable> {
     if number(bytes, 1) != check_of(slot) {
         return Err(Unusable::OtherKey);
     }
-    let until = number(bytes, 9);
+    if number(bytes, 9) != slot.schema() {
+        return Err(Unusable::OtherSchema);
+    }
+    let until = number(bytes, 17);
     match bytes[0] {
         VALUE => Ok(Slot::Value { payload: bytes.slice(HEAD..), until }),
         _ if bytes.len() == HEAD => Ok(Slot::Null { until }),
@@ -85,7 +91,7 @@ mod tests {
     use crate::key::KeyBytes;
 
     fn slot(id: i64) -> SlotKey {
-        SlotKey::new("test:".into(), KeyBytes::of(&id))
+        SlotKey::new("test:".into(), 1, KeyBytes::of(&id))
     }
 
     proptest! {
@@ -107,7 +113,7 @@ mod tests {
     #[test]
     fn case_25_payloads_that_look_like_tags_are_values() {
         for payload in
-            ["", "null", "NULL", "*", "{}", "\0", "V", "N", "L", "M", "N12345678abcdefgh"]
+            ["", "null", "NULL", "*", "{}", "\0", "V", "N", "L", "M", "N12345678abcdefgh12345678"]
         {
             let payload = Bytes::from(payload);
             let stored = encode(&slot(1), &Entry::Value(payload.clone()), 9);
@@ -120,5 +126,13 @@ mod tests {
         let stored = encode(&slot(1), &Entry::Null, 9);
         assert_eq!(decode(&slot(1), &stored), Ok(Slot::Null { until: 9 }));
         assert_eq!(decode(&slot(2), &stored), Err(Unusable::OtherKey));
+    }
+
+    #[test]
+    fn an_entry_of_another_schema_is_not_served() {
+        let other = SlotKey::new("test:".into(), 2, KeyBytes::of(&1_i64));
+        for entry in [Entry::Null, Entry::Value(Bytes::from_static(b"v"))] {
+            assert_eq!(decode(&other, &encode(&slot(1), &entry, 9)), Err(Unusable::OtherSchema));
+        }
     }
 }

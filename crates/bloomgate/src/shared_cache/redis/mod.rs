@@ -18,7 +18,7 @@ use redis::{
 use crate::error::{StoreError, StoreErrorKind};
 use crate::ports::{ClearStep, FleetLog, SlotKey, SlotOp, SlotReply, Store};
 
-use commands::{Form, Scripts, interpret, store_error};
+use commands::{Form, Meaning, Scripts, interpret, store_error};
 use fleet_log::RedisFleetLog;
 use link::Link;
 
@@ -91,6 +91,18 @@ impl RedisStore {
         self.run(|form| self.0.scripts.command(slot, op, form)).await
     }
 
+    /// The reply; leases a slot that holds what its caller can't use first.
+    async fn reply(&self, slot: &SlotKey, meaning: Meaning) -> Result<SlotReply, StoreError> {
+        match meaning {
+            Meaning::Reply(reply) => Ok(reply),
+            Meaning::Unusable(stored, lease) => {
+                let scripts = &self.0.scripts;
+                let command = |form| scripts.lease_instead(slot, &stored, lease, form);
+                commands::leased_instead(self.run(command).await)
+            }
+        }
+    }
+
     /// One pipeline.
     async fn run_ops(&self, calls: &[(SlotKey, SlotOp)]) -> Vec<RedisResult<Value>> {
         if calls.is_empty() {
@@ -141,12 +153,13 @@ impl Store for RedisStore {
         op: SlotOp,
     ) -> BoxFuture<'a, Result<SlotReply, StoreError>> {
         Box::pin(async move {
-            match self.run_op(slot, &op).await {
+            let meaning = match self.run_op(slot, &op).await {
                 Err(error) if commands::is_refused_lease(&op, &error) => {
                     interpret(slot, &SlotOp::Get, self.run_op(slot, &SlotOp::Get).await)
                 }
                 reply => interpret(slot, &op, reply),
-            }
+            };
+            self.reply(slot, meaning?).await
         })
     }
 
@@ -156,17 +169,24 @@ impl Store for RedisStore {
     ) -> BoxFuture<'a, Vec<Result<SlotReply, StoreError>>> {
         Box::pin(async move {
             let replies = self.run_ops(&calls).await;
-            let (mut results, mut refused) = (Vec::with_capacity(calls.len()), Vec::new());
+            let (mut meanings, mut refused) = (Vec::with_capacity(calls.len()), Vec::new());
             for (at, ((slot, op), reply)) in calls.iter().zip(replies).enumerate() {
                 if reply.as_ref().is_err_and(|error| commands::is_refused_lease(op, error)) {
                     refused.push(at);
                 }
-                results.push(interpret(slot, op, reply));
+                meanings.push(interpret(slot, op, reply));
             }
             let reads: Vec<_> =
                 refused.iter().map(|at| (calls[*at].0.clone(), SlotOp::Get)).collect();
             for (at, reply) in refused.into_iter().zip(self.run_ops(&reads).await) {
-                results[at] = interpret(&calls[at].0, &SlotOp::Get, reply);
+                meanings[at] = interpret(&calls[at].0, &SlotOp::Get, reply);
+            }
+            let mut results = Vec::with_capacity(calls.len());
+            for ((slot, _), meaning) in calls.iter().zip(meanings) {
+                results.push(match meaning {
+                    Ok(meaning) => self.reply(slot, meaning).await,
+                    Err(error) => Err(error),
+                });
             }
             results
         })

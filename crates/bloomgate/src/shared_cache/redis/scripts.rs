@@ -10,10 +10,14 @@ macro_rules! with_intents {
             r"
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local kept, latest = {}, now
+local kept, latest, rest = {}, now, 0
 local function keep(write, deadline)
-  kept[#kept + 1] = write .. ':' .. string.format('%.0f', deadline) .. ';'
   if deadline > latest then latest = deadline end
+  if write ~= '0' and #kept < 16 then
+    kept[#kept + 1] = write .. ':' .. string.format('%.0f', deadline) .. ';'
+  elseif deadline > rest then
+    rest = deadline
+  end
 end
 local function keep_others(intent, own)
   for write, deadline in string.gmatch(intent, '(%x+):(%d+);') do
@@ -21,11 +25,15 @@ local function keep_others(intent, own)
     if write ~= own and deadline > now then keep(write, deadline) end
   end
 end
-local function is_intent(slot) return string.sub(slot, 1, 1) == 'M' end
+local function is_intent(slot) return slot and string.sub(slot, 1, 1) == 'M' end
 local function store_intent()
+  if rest > 0 then kept[#kept + 1] = '0:' .. string.format('%.0f', rest) .. ';' end
   redis.call('SET', KEYS[1], 'M' .. table.concat(kept), 'PX', string.format('%.0f', latest - now))
 end
-local slot = redis.call('GET', KEYS[1])
+local slot = redis.pcall('GET', KEYS[1])
+-- Of another type: no intent, but something that stands there.
+local other_type = type(slot) == 'table'
+if other_type then slot = false end
 ",
             $body
         )
@@ -35,7 +43,7 @@ local slot = redis.call('GET', KEYS[1])
 /// Begin (rule B10). `KEYS[1]` the slot; `ARGV` the write's id, its time to live in ms.
 pub(super) const PUT_INTENT: &str = with_intents!(
     r"
-if slot and is_intent(slot) then keep_others(slot, ARGV[1]) end
+if is_intent(slot) then keep_others(slot, ARGV[1]) end
 keep(ARGV[1], now + tonumber(ARGV[2]))
 store_intent()
 return 1
@@ -45,9 +53,9 @@ return 1
 /// End (rule B14). `KEYS[1]` the slot; `ARGV` the write's id.
 pub(super) const CLEAR_INTENT: &str = with_intents!(
     r"
-if not slot then return 0 end
+if not slot and not other_type then return 0 end
 if is_intent(slot) then keep_others(slot, ARGV[1]) end
-if #kept > 0 then store_intent() else redis.call('DEL', KEYS[1]) end
+if latest > now then store_intent() else redis.call('DEL', KEYS[1]) end
 return 1
 "
 );
@@ -57,6 +65,16 @@ return 1
 pub(super) const FILL: &str = r"
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1
+";
+
+/// Leases a slot that holds what its reader can't use (rule B16). `KEYS[1]` the slot; `ARGV` the
+/// beginning of what it holds, its length, the lease, its time to live in ms.
+pub(super) const LEASE_INSTEAD: &str = r"
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+if redis.call('STRLEN', KEYS[1]) ~= tonumber(ARGV[2]) then return 0 end
+if redis.call('GETRANGE', KEYS[1], 0, string.len(ARGV[1]) - 1) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
 return 1
 ";
 

@@ -19,7 +19,8 @@ impl Batches {
     fn new(slots: i64) -> Self {
         let server = RedisServer::start();
         let (store, prefix) = (RedisStore::open(&server.url()).unwrap(), fresh_prefix());
-        let slots = (0..slots).map(|id| SlotKey::new(prefix.clone(), KeyBytes::of(&id))).collect();
+        let slots =
+            (0..slots).map(|id| SlotKey::new(prefix.clone(), 1, KeyBytes::of(&id))).collect();
         Self { server, store, slots }
     }
 
@@ -60,7 +61,7 @@ async fn many_operations_need_few_reads_of_the_server() {
 async fn one_operation_that_fails_leaves_the_others() {
     let batches = Batches::new(3);
     batches.raw(&[b"RPUSH", &batches.name(1), b"x"]);
-    let (lease, write) = (LeaseId::fresh(), WriteId::fresh());
+    let lease = LeaseId::fresh();
     for (op, expected) in [
         (SlotOp::GetOrLease { lease, ttl: LONG }, SlotReply::Slot(Slot::LeaseGranted)),
         (SlotOp::Get, SlotReply::Slot(Slot::LeaseHeld)),
@@ -69,8 +70,6 @@ async fn one_operation_that_fails_leaves_the_others() {
             SlotReply::Filled(Filled::Stored),
         ),
         (SlotOp::Release { lease }, SlotReply::Done),
-        (SlotOp::PutIntent { write, ttl: LONG }, SlotReply::Done),
-        (SlotOp::ClearIntent { write }, SlotReply::Done),
     ] {
         let mut replies = batches.store.call_many(batches.on_each(op.clone())).await;
         let failed = replies.remove(1).unwrap_err();

@@ -10,7 +10,9 @@ use proptest::test_runner::{Config, TestRunner};
 use super::super::SlotCalls as _;
 use super::store_fixture::{LONG, SHORT, StoreFixture};
 use crate::key::{Key, KeyBytes};
-use crate::ports::{Entry, Filled, LeaseId, Slot, SlotKey, SlotOp, SlotReply, Store, WriteId};
+use crate::ports::{
+    Entry, Filled, LeaseId, MAX_INTENT_WRITES, Slot, SlotKey, SlotOp, SlotReply, Store, WriteId,
+};
 
 const UNTIL: u64 = 1_900_000_000_123;
 
@@ -244,6 +246,77 @@ async fn the_end_of_the_longest_write_leaves_the_others_their_own_deadlines(fixt
     assert_eq!(fixture.get(&slot).await, Slot::Empty);
 }
 
+/// Rule B9: a key with very many unfinished writes costs no more than one with a few.
+async fn of_many_open_writes_some_are_told_apart_and_the_rest_keep_their_latest_deadline(
+    fixture: StoreFixture,
+) {
+    let slot = fixture.slot(&1_i64);
+    let told_apart: Vec<_> = (0..MAX_INTENT_WRITES).map(|_| WriteId::fresh()).collect();
+    for write in &told_apart {
+        fixture.put_intent(&slot, *write, LONG).await;
+    }
+    let rest: Vec<_> = (0..200).map(|_| WriteId::fresh()).collect();
+    for write in &rest {
+        fixture.put_intent(&slot, *write, SHORT).await;
+    }
+    // An End of one of the rest, or its repetition, ends no other.
+    for write in rest.iter().chain(&rest) {
+        fixture.clear_intent(&slot, *write).await;
+        assert_eq!(fixture.get(&slot).await, Slot::WriteIntent);
+    }
+    for write in &told_apart[1..] {
+        fixture.clear_intent(&slot, *write).await;
+    }
+    assert_eq!(fixture.get(&slot).await, Slot::WriteIntent, "one is open, and the rest");
+    fixture.pass(SHORT).await;
+    assert_eq!(fixture.get(&slot).await, Slot::WriteIntent, "one is open");
+    fixture.clear_intent(&slot, told_apart[0]).await;
+    assert_eq!(fixture.get(&slot).await, Slot::Empty);
+
+    for write in told_apart.iter().chain(&rest) {
+        fixture.put_intent(&slot, *write, SHORT).await;
+    }
+    for write in &told_apart {
+        fixture.clear_intent(&slot, *write).await;
+    }
+    assert_eq!(fixture.get(&slot).await, Slot::WriteIntent, "the rest is open");
+    fixture.pass(SHORT).await;
+    assert_eq!(fixture.get(&slot).await, Slot::Empty);
+}
+
+/// Rules B10, B14 and B16: builds with different schemas share a key's slot.
+async fn an_entry_of_another_schema_is_replaced_under_a_lease_and_ended_by_a_write(
+    fixture: StoreFixture,
+) {
+    let old = fixture.slot(&1_i64);
+    let new = SlotKey::new(Arc::from(old.prefix()), old.schema() + 1, old.key().clone());
+    for entry in [value("old"), Entry::Null] {
+        fixture.put(&old, entry).await;
+        assert_eq!(fixture.get(&new).await, Slot::Empty);
+        let (first, second) = (LeaseId::fresh(), LeaseId::fresh());
+        assert_eq!(fixture.get_or_lease(&new, first).await, Slot::LeaseGranted);
+        assert_eq!(fixture.get_or_lease(&old, second).await, Slot::LeaseHeld);
+        assert_eq!(fixture.fill(&new, first, value("new")).await, Filled::Stored);
+        assert_eq!(fixture.get(&new).await, stored("new"));
+        assert_eq!(fixture.get(&old).await, Slot::Empty);
+        // A write through either build ends what the other one has cached.
+        let write = WriteId::fresh();
+        fixture.put_intent(&old, write, LONG).await;
+        assert_eq!(fixture.get(&new).await, Slot::WriteIntent);
+        fixture.clear_intent(&old, write).await;
+        assert_eq!(fixture.get(&new).await, Slot::Empty);
+    }
+    // Many at once, too.
+    let other = fixture.slot(&2_i64);
+    fixture.put(&old, value("old")).await;
+    fixture.put(&other, value("other")).await;
+    let lease = SlotOp::GetOrLease { lease: LeaseId::fresh(), ttl: LONG };
+    let calls = vec![(new.clone(), lease.clone()), (other, lease)];
+    let replies: Vec<_> =
+        fixture.store.call_many(calls).await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(replies, [SlotReply::Slot(Slot::LeaseGranted), SlotReply::Slot(stored("other"))]);
+}
+
 async fn an_old_lease_does_not_fill_after_the_intent_was_evicted(fixture: StoreFixture) {
     let (slot, lease, write) = (fixture.slot(&1_i64), LeaseId::fresh(), WriteId::fresh());
     assert_eq!(fixture.get_or_lease(&slot, lease).await, Slot::LeaseGranted);
@@ -307,7 +380,7 @@ async fn slots_of_different_prefixes_are_apart(fixture: StoreFixture) {
     fixture.put(&slot, value("v")).await;
     let mut longer = fixture.prefix.to_string();
     longer.push_str("k:");
-    let other = SlotKey::new(longer.into(), slot.key().clone());
+    let other = SlotKey::new(longer.into(), 1, slot.key().clone());
     assert_eq!(fixture.get(&other).await, Slot::Empty);
     assert_eq!(fixture.get_or_lease(&other, LeaseId::fresh()).await, Slot::LeaseGranted);
     assert_eq!(fixture.get(&slot).await, stored("v"));
@@ -387,7 +460,7 @@ async fn clearing_leaves_other_prefixes(fixture: StoreFixture) {
     let names = ["*", "?", "[ab]", "[^a]", "a", "b", "\\a", "\\", "[", "]", "a-b", "{a,b}", "é"];
     let slots = names.map(|name| {
         let prefix: Arc<str> = format!("{}{name}:", fixture.prefix).into();
-        SlotKey::new(prefix, KeyBytes::of(&1_i64))
+        SlotKey::new(prefix, 1, KeyBytes::of(&1_i64))
     });
     for slot in &slots {
         fixture.put(slot, value("v")).await;
@@ -612,6 +685,8 @@ for_every_store!(
     a_write_intent_expires,
     a_write_intent_lives_until_its_latest_deadline,
     the_end_of_the_longest_write_leaves_the_others_their_own_deadlines,
+    of_many_open_writes_some_are_told_apart_and_the_rest_keep_their_latest_deadline,
+    an_entry_of_another_schema_is_replaced_under_a_lease_and_ended_by_a_write,
     an_old_lease_does_not_fill_after_the_intent_was_evicted,
     case_46_long_keys_keep_slots_of_their_own,
     case_46_keys_of_any_bytes_keep_slots_of_their_own,

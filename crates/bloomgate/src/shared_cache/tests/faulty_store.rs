@@ -119,7 +119,7 @@ impl Bench {
             faulty,
             counts,
             time,
-            slot: SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64)),
+            slot: SlotKey::new(fresh_prefix(), 1, KeyBytes::of(&1_i64)),
         }
     }
 

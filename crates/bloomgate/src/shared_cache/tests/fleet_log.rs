@@ -43,7 +43,7 @@ impl Fixture {
         let store = RedisStore::open(&format!("{}{query}", REDIS.url())).unwrap();
         let log = store.fleet_log(&namespace).unwrap();
         let flush = move || {
-            for part in ["members", "log"] {
+            for part in ["members", "log", "single"] {
                 let name = format!("bloomgate:{{{namespace}}}:{part}");
                 REDIS.try_command(&[b"DEL", name.as_bytes()], CEILING).unwrap();
             }
@@ -185,6 +185,22 @@ async fn a_lost_log_or_table_is_another_identity(fixture: Fixture) {
     void(fixture.log.trim(&before.identity, position, 10).await.unwrap());
 }
 
+/// Rule C30: neither a fleet nor a single instance goes on with what it knew before the other ran.
+async fn a_declared_single_instance_and_a_fleet_end_each_others_epochs(fixture: Fixture) {
+    let log = &fixture.log;
+    let single = log.declare_single().await.unwrap();
+    assert_eq!(log.declare_single().await.unwrap(), single, "it outlives a restart");
+    assert_eq!(log.look().await.unwrap(), None);
+    let registration = Registration::new(InstanceId::fresh(), LEASE, "one");
+    let fleet = fixture.register(&registration).await;
+    assert_ne!(fleet.identity.epoch, single);
+    let later = log.declare_single().await.unwrap();
+    assert_ne!(later, single, "a fleet wrote meanwhile");
+    assert_eq!(log.look().await.unwrap(), None);
+    let again = fixture.register(&registration).await;
+    assert_ne!(again.identity, fleet.identity, "a single instance wrote meanwhile");
+}
+
 async fn entries_go_once_every_row_has_applied_them_and_never_the_last(fixture: Fixture) {
     let (fast, slow) = (member("fast"), member("slow"));
     fixture.register(&fast).await;
@@ -254,6 +270,7 @@ conformance! {
     a_fenced_row_gets_no_lease_until_it_registers_again,
     a_reader_gets_every_entry_after_a_position_in_order,
     a_lost_log_or_table_is_another_identity,
+    a_declared_single_instance_and_a_fleet_end_each_others_epochs,
     entries_go_once_every_row_has_applied_them_and_never_the_last,
     a_log_over_its_cap_is_trimmed_whoever_has_not_read_it,
 }

@@ -19,7 +19,7 @@ const BUDGET: Duration = Duration::from_millis(100);
 const PROMPT: Duration = Duration::from_secs(5);
 
 fn slot(id: i64) -> SlotKey {
-    SlotKey::new(fresh_prefix(), KeyBytes::of(&id))
+    SlotKey::new(fresh_prefix(), 1, KeyBytes::of(&id))
 }
 
 fn shared(store: impl Store, budget: Duration) -> (SharedCache, Arc<SharedCounts>) {

@@ -149,12 +149,12 @@ async fn case_19_an_entry_that_belongs_to_another_key_is_not_served() {
         let slot = fixture.slot(&3_i64);
         assert_eq!(fixture.store.get(&slot).await.unwrap(), Slot::Empty);
         let read = fixture.store.get_or_lease(&slot, LeaseId::fresh(), LONG).await;
-        assert_eq!(read.unwrap(), Slot::Empty);
+        assert_eq!(read.unwrap(), Slot::LeaseGranted);
     }
 }
 
 #[tokio::test]
-async fn malformed_content_is_neither_served_nor_filled_and_a_write_clears_it() {
+async fn malformed_content_is_not_served_and_is_replaced_under_a_lease_or_by_a_write() {
     let fixture = StoreFixture::redis();
     let malformed: [&[u8]; 10] = [
         b"",
@@ -164,9 +164,9 @@ async fn malformed_content_is_neither_served_nor_filled_and_a_write_clears_it() 
         b"V",
         b"N",
         b"V1234567",
-        b"N1234567abcdefg",
+        b"N1234567abcdefg1234567",
         b"\0\0\0",
-        b"N12345678abcdefghrest",
+        b"N12345678abcdefgh12345678rest",
     ];
     for (id, content) in malformed.into_iter().enumerate() {
         let (id, write, lease) = (id as i64, WriteId::fresh(), LeaseId::fresh());
@@ -174,9 +174,10 @@ async fn malformed_content_is_neither_served_nor_filled_and_a_write_clears_it() 
         raw(&[b"SET", &fixture.name(&id), content]);
         assert_eq!(fixture.store.get(&slot).await.unwrap(), Slot::Empty);
         let read = fixture.store.get_or_lease(&slot, lease, LONG).await;
-        assert_eq!(read.unwrap(), Slot::Empty);
+        assert_eq!(read.unwrap(), Slot::LeaseGranted, "{content:?}");
         let filled = fixture.store.fill(&slot, lease, Entry::Null, 7, LONG).await;
-        assert_eq!(filled.unwrap(), Filled::LeaseLost);
+        assert_eq!(filled.unwrap(), Filled::Stored);
+        raw(&[b"SET", &fixture.name(&id), content]);
         fixture.store.put_intent(&slot, write, LONG).await.unwrap();
         assert_eq!(fixture.store.get(&slot).await.unwrap(), Slot::WriteIntent);
         fixture.store.clear_intent(&slot, write).await.unwrap();
@@ -200,7 +201,7 @@ async fn a_malformed_write_intent_is_still_a_write_intent() {
 }
 
 #[tokio::test]
-async fn a_key_of_another_type_is_an_error_and_no_outage() {
+async fn a_key_of_another_type_is_an_error_of_reads_and_a_write_takes_its_place() {
     let fixture = StoreFixture::redis();
     let (slot, lease, write) = (fixture.slot(&1_i64), LeaseId::fresh(), WriteId::fresh());
     raw(&[b"RPUSH", &fixture.name(&1_i64), b"x"]);
@@ -210,8 +211,6 @@ async fn a_key_of_another_type_is_an_error_and_no_outage() {
         store.get_or_lease(&slot, lease, LONG).await.err(),
         store.fill(&slot, lease, Entry::Null, 7, LONG).await.err(),
         store.release(&slot, lease).await.err(),
-        store.put_intent(&slot, write, LONG).await.err(),
-        store.clear_intent(&slot, write).await.err(),
     ];
     for error in errors {
         let error = error.unwrap();
@@ -219,4 +218,10 @@ async fn a_key_of_another_type_is_an_error_and_no_outage() {
         assert!(!error.is_outage());
         assert!(error.to_string().contains("WRONGTYPE"), "{error}");
     }
+    // Rules B10 and B14.
+    store.clear_intent(&slot, write).await.unwrap();
+    assert_eq!(store.get(&slot).await.unwrap(), Slot::Empty);
+    raw(&[b"RPUSH", &fixture.name(&1_i64), b"x"]);
+    store.put_intent(&slot, write, LONG).await.unwrap();
+    assert_eq!(store.get(&slot).await.unwrap(), Slot::WriteIntent);
 }

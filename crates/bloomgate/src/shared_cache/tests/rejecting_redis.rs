@@ -20,7 +20,7 @@ struct Slots {
 /// A value, a null and nothing.
 async fn filled(store: &RedisStore) -> Slots {
     let prefix = fresh_prefix();
-    let slot = |id: i64| SlotKey::new(prefix.clone(), KeyBytes::of(&id));
+    let slot = |id: i64| SlotKey::new(prefix.clone(), 1, KeyBytes::of(&id));
     let entries = [Entry::Value(Bytes::from_static(b"v")), Entry::Null];
     for (id, entry) in entries.into_iter().enumerate() {
         let (slot, lease) = (slot(id as i64), LeaseId::fresh());
@@ -53,7 +53,7 @@ async fn a_full_server_is_read_without_leasing_and_rejects_intents() {
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
     let slots = filled(&store).await;
-    let (held, lease) = (SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64)), LeaseId::fresh());
+    let (held, lease) = (SlotKey::new(fresh_prefix(), 1, KeyBytes::of(&1_i64)), LeaseId::fresh());
     let leased = store.get_or_lease(&held, lease, LONG).await.unwrap();
     assert_eq!(leased, Slot::LeaseGranted);
     server.command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
@@ -72,7 +72,7 @@ async fn a_full_server_still_takes_an_end_and_a_release() {
     let server = RedisServer::start();
     let store = RedisStore::open(&server.url()).unwrap();
     let prefix = fresh_prefix();
-    let slot = |id: i64| SlotKey::new(prefix.clone(), KeyBytes::of(&id));
+    let slot = |id: i64| SlotKey::new(prefix.clone(), 1, KeyBytes::of(&id));
     let (write, lease) = (WriteId::fresh(), LeaseId::fresh());
     store.put_intent(&slot(1), write, LONG).await.unwrap();
     let leased = store.get_or_lease(&slot(2), lease, LONG).await.unwrap();

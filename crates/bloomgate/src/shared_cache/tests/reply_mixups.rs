@@ -21,7 +21,7 @@ fn payload(id: i64) -> Bytes {
 async fn filled(store: &RedisStore) -> Arc<[SlotKey]> {
     let prefix = fresh_prefix();
     let slots: Arc<[SlotKey]> =
-        (0..KEYS).map(|id| SlotKey::new(prefix.clone(), KeyBytes::of(&id))).collect();
+        (0..KEYS).map(|id| SlotKey::new(prefix.clone(), 1, KeyBytes::of(&id))).collect();
     for (id, slot) in slots.iter().enumerate() {
         let lease = LeaseId::fresh();
         let leased = store.get_or_lease(slot, lease, LONG).await.unwrap();

@@ -81,7 +81,7 @@ async fn the_endpoint_is_the_address_without_the_credentials() {
 }
 
 async fn every_error(store: &RedisStore) -> Vec<StoreError> {
-    let slot = SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64));
+    let slot = SlotKey::new(fresh_prefix(), 1, KeyBytes::of(&1_i64));
     let (lease, write) = (LeaseId::fresh(), WriteId::fresh());
     vec![
         store.prepare().await.unwrap_err(),
@@ -119,7 +119,7 @@ async fn a_user_without_permission_is_rejected() {
     assert_eq!(made, "OK");
     let url = format!("redis://reader:pw@127.0.0.1:{}", server.port());
     let store = RedisStore::open(&url).unwrap();
-    let slot = SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64));
+    let slot = SlotKey::new(fresh_prefix(), 1, KeyBytes::of(&1_i64));
     let refused = store.put_intent(&slot, WriteId::fresh(), LONG).await.unwrap_err();
     assert!(refused.to_string().contains("no permissions"), "{refused}");
     assert!(!refused.is_outage());
@@ -193,7 +193,7 @@ async fn a_reply_of_another_type_is_an_invalid_response() {
     // Every command but INFO is answered with OK.
     let url = format!("redis://127.0.0.1:{}", server_of_version("redis_version:7.0.0"));
     let store = RedisStore::open(&url).unwrap();
-    let slot = SlotKey::new(fresh_prefix(), KeyBytes::of(&1_i64));
+    let slot = SlotKey::new(fresh_prefix(), 1, KeyBytes::of(&1_i64));
     let filled = store.fill(&slot, LeaseId::fresh(), crate::ports::Entry::Null, 7, LONG).await;
     assert_eq!(filled.unwrap_err().kind(), StoreErrorKind::InvalidResponse);
     let read = store.get(&slot).await.unwrap_err();

@@ -82,7 +82,7 @@ impl StoreFixture {
     }
 
     pub(super) fn slot<K: Key>(&self, key: &K) -> SlotKey {
-        SlotKey::new(Arc::clone(&self.prefix), KeyBytes::of(key))
+        SlotKey::new(Arc::clone(&self.prefix), 1, KeyBytes::of(key))
     }
 
     /// The name in Redis of a slot with a short key.

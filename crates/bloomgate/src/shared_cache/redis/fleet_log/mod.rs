@@ -28,7 +28,10 @@ pub(super) struct RedisFleetLog {
     store: RedisStore,
     table: String,
     log: String,
+    /// The epoch of a declared single instance; gone once a member registers.
+    single: String,
     script: std::sync::Arc<Script>,
+    declare_single: std::sync::Arc<Script>,
 }
 
 impl fmt::Debug for RedisFleetLog {
@@ -50,7 +53,9 @@ impl RedisFleetLog {
             store,
             table: format!("bloomgate:{{{namespace}}}:members"),
             log: format!("bloomgate:{{{namespace}}}:log"),
+            single: format!("bloomgate:{{{namespace}}}:single"),
             script: std::sync::Arc::new(Script::new(script::FLEET)),
+            declare_single: std::sync::Arc::new(Script::new(script::DECLARE_SINGLE)),
         }
     }
 
@@ -65,7 +70,7 @@ impl RedisFleetLog {
         let identity = identity.map_or(["", "", ""], |identity| {
             [&*identity.epoch, &*identity.run, &*identity.replication]
         });
-        let keys = [self.table.as_bytes(), self.log.as_bytes()];
+        let keys = [self.table.as_bytes(), self.log.as_bytes(), self.single.as_bytes()];
         let reply: RedisResult<Option<Reply>> = self
             .store
             .run(|form| {
@@ -227,6 +232,22 @@ impl FleetLog for RedisFleetLog {
         Box::pin(async move {
             let args = [Arg::Text(&seen.to_string()), Arg::Number(cap.max(1))];
             self.run_under("trim", identity, &args).await
+        })
+    }
+
+    fn declare_single(&self) -> BoxFuture<'_, Result<String, StoreError>> {
+        Box::pin(async move {
+            let candidate = WriteId::fresh().to_hex();
+            let keys = [self.table.as_bytes(), self.log.as_bytes(), self.single.as_bytes()];
+            let epoch: RedisResult<String> = self
+                .store
+                .run(|form| {
+                    let mut command = self.declare_single.command(form, &keys);
+                    command.arg(&candidate);
+                    command
+                })
+                .await;
+            epoch.map_err(|error| store_error("declare single", error))
         })
     }
 

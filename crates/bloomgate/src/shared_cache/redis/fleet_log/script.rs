@@ -1,6 +1,8 @@
-//! The Lua script of a fleet's steps, one for all: each is atomic and returns the same view.
+//! The Lua script of a fleet's steps, one for all: each is atomic and returns the same view. And that
+//! of a guard that is declared to be the only instance.
 
-/// `KEYS` the table (a hash) and the log (a stream). `ARGV` the step's name, a candidate for a
+/// `KEYS` the table (a hash), the log (a stream) and the epoch of a declared single instance, which
+/// ends when a member registers. `ARGV` the step's name, a candidate for a
 /// fresh epoch, the three parts of the identity that the step holds under (empty if any), then its
 /// own arguments.
 ///
@@ -61,6 +63,7 @@ end
 -- 8 the lease, 9 the label, 10 what it has applied under the identity.
 function steps.register()
   local id = ARGV[6]
+  redis.call('DEL', KEYS[3])
   drop(id)
   set('i', id, ARGV[7])
   set('l', id, ARGV[8])
@@ -123,4 +126,12 @@ end
 
 local done = steps[step]() and 1 or 0
 return {done, run, replication, redis.call('XLEN', KEYS[2]), redis.call('HGETALL', KEYS[1])}
+";
+
+/// Ends log and table, so that no fleet goes on under an epoch in which writes were missed. `KEYS` as
+/// above; `ARGV` a candidate for the epoch. Returns the epoch.
+pub(super) const DECLARE_SINGLE: &str = r"
+redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('SET', KEYS[3], ARGV[1], 'NX')
+return redis.call('GET', KEYS[3])
 ";
