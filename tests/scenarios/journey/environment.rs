@@ -109,7 +109,7 @@ impl Environment {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let binary = testbed::workspace_binary("product-detail", "product-detail");
         let program = Program::start(binary, &args, &[]);
-        let status = program.wait(CEILING).expect("it goes on");
+        let status = program.wait(CEILING).unwrap();
         (program.stderr(), status.code())
     }
 
