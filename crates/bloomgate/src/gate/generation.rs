@@ -56,6 +56,11 @@ impl Generation {
         }
     }
 
+    /// The set, to be written out.
+    pub(crate) fn set(&self) -> &AnySet {
+        &self.filter
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         self.filter.stats()
     }

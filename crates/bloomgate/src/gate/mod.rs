@@ -12,6 +12,7 @@
 mod building;
 mod certificate;
 mod config;
+mod copying;
 mod generation;
 mod link;
 mod open_writes;
@@ -35,6 +36,7 @@ pub(crate) use building::Building;
 use certificate::CertificateState;
 pub use config::Gate;
 pub(crate) use config::{Capacity, GateSettings, GenerationSpec};
+use copying::Recording;
 pub(crate) use generation::Generation;
 use link::LeaseEnd;
 pub(crate) use open_writes::{LimitReached, OpenWrites};
@@ -49,6 +51,8 @@ struct View {
     lease_end: LeaseEnd,
     serving: Option<Arc<Generation>>,
     building: Option<Arc<Generation>>,
+    /// Takes what is admitted while a copy is under way.
+    recording: Option<Arc<Recording>>,
 }
 
 /// What the task that builds generations waits for.
@@ -101,6 +105,7 @@ impl LiveGate {
             lease_end: LeaseEnd::ended(),
             serving: None,
             building: None,
+            recording: None,
         };
         Self {
             view: ArcSwap::from_pointee(view),
@@ -167,6 +172,9 @@ impl LiveGate {
             for generation in [&view.serving, &view.building].into_iter().flatten() {
                 generation.insert(write.key.as_slice());
             }
+            if let Some(recording) = &view.recording {
+                recording.add(&write.key);
+            }
         }
         Ok(())
     }
@@ -223,9 +231,8 @@ impl LiveGate {
         spec: &GenerationSpec,
         rows: u64,
     ) -> Result<Building, bloomgate_filter::Error> {
-        let number = self.generations_begun.fetch_add(1, Ordering::Relaxed) + 1;
         let filter = spec.new_filter(rows, &self.secret)?;
-        let generation = Arc::new(Generation::new(number, filter));
+        let generation = Arc::new(Generation::new(self.next_number(), filter));
         let voids = {
             let state = self.state.lock();
             self.publish(&state, |view| view.building = Some(Arc::clone(&generation)));
@@ -233,6 +240,15 @@ impl LiveGate {
         };
         self.open.for_each_admitted(|key| generation.insert(key.as_slice()));
         Ok(Building { gate: Arc::clone(self), generation, voids })
+    }
+
+    /// The secret of the gate's hash.
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    fn next_number(&self) -> u64 {
+        self.generations_begun.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The state of the gate, for the status document.
@@ -278,6 +294,7 @@ impl LiveGate {
             lease_end: old.lease_end.clone(),
             serving: old.serving.clone(),
             building: old.building.clone(),
+            recording: old.recording.clone(),
         };
         change(&mut view);
         self.view.store(Arc::new(view));

@@ -451,3 +451,106 @@ fn every_answer_of_a_gate_under_doubt_names_its_reason() {
         assert_eq!(gate.check(&1_i64), Verdict::Unknown(reason));
     }
 }
+
+/// What another instance has, that holds 1 to 9.
+fn other_instances_gate() -> bloomgate_filter::AnySet {
+    let set = bloomgate_filter::ExactSet::new();
+    for id in 1..10 {
+        bloomgate_filter::Membership::insert(&set, key(id).as_slice());
+    }
+    set.into()
+}
+
+// Rule C22. What the other instance had applied by then is in its gate; of everything else this
+// instance must have kept the key, however early the write ended.
+#[test]
+fn a_copied_gate_holds_what_was_open_or_admitted_since_it_was_asked_for() {
+    let gate = gate_of(false);
+    gate.set_link(IN_SYNC);
+    let (open_before, over_before) = (admit(&gate, 10), admit(&gate, 11));
+    gate.open_writes().leave(&key(11), over_before);
+    let copying = gate.start_copy();
+    gate.open_writes().leave(&key(10), open_before);
+    let over_meanwhile = admit(&gate, 12);
+    gate.open_writes().leave(&key(12), over_meanwhile);
+    admit(&gate, 13);
+    gate.begin(&write(14, false)).unwrap();
+    let building = copying.install(other_instances_gate()).unwrap();
+    admit(&gate, 15);
+    building.activate().unwrap();
+    for id in [1, 9, 10, 12, 13, 15] {
+        assert_eq!(gate.check(&id), Verdict::Maybe, "{id}");
+    }
+    // Its Begin had returned before: the other instance had it, or would have no lease.
+    assert_eq!(gate.check(&11_i64), Verdict::Absent);
+    assert_eq!(gate.check(&14_i64), Verdict::Absent, "an update admits nothing");
+}
+
+#[test]
+fn a_copy_of_before_a_void_is_never_trusted() {
+    let gate = gate_of(false);
+    gate.set_link(IN_SYNC);
+    let copying = gate.start_copy();
+    gate.void();
+    let building = copying.install(other_instances_gate()).unwrap();
+    assert_eq!(building.activate(), Err(OpenReason::Rebuilding));
+    assert_eq!(gate.check(&99_i64), Verdict::Unknown(OpenReason::Warming));
+}
+
+#[test]
+fn only_a_gate_that_could_refuse_now_is_given_away() {
+    let (clock, time) = Clock::manual();
+    let secret = Secret::generate().unwrap();
+    let gate = Arc::new(LiveGate::new(secret, false, 100, clock.clone()));
+    let until = clock.now() + Duration::from_secs(3);
+    gate.set_link(LinkState::InSync { until });
+    assert!(gate.to_copy().is_none(), "it is warming");
+    gate.start_generation(&spec(), 0).unwrap().activate().unwrap();
+    assert!(gate.to_copy().is_some());
+    time.advance(Duration::from_secs(3));
+    assert!(gate.to_copy().is_none(), "its lease has ended");
+    gate.set_link(LinkState::InSync { until: Moment::NEVER });
+    assert!(gate.to_copy().is_some());
+    gate.set_link(LINK_LOST);
+    assert!(gate.to_copy().is_none());
+    gate.set_link(IN_SYNC);
+    gate.void();
+    assert!(gate.to_copy().is_none());
+}
+
+#[test]
+fn no_key_is_missed_by_a_copy_while_threads_admit() {
+    for _ in 0..40 {
+        let gate = gate_of(false);
+        gate.set_link(IN_SYNC);
+        let (over, start) = (AtomicBool::new(false), Barrier::new(4));
+        let copying = gate.start_copy();
+        let admitted = thread::scope(|scope| {
+            let threads: Vec<_> = (1..=3)
+                .map(|thread| {
+                    let (gate, over, start) = (&gate, &over, &start);
+                    scope.spawn(move || {
+                        start.wait();
+                        let mut ids = Vec::new();
+                        while ids.len() < 200 || !over.load(Ordering::Relaxed) {
+                            let id = thread * 1_000_000 + ids.len() as i64;
+                            let write = admit(gate, id);
+                            // Over at once: only its trace is left.
+                            gate.open_writes().leave(&key(id), write);
+                            ids.push(id);
+                        }
+                        ids
+                    })
+                })
+                .collect();
+            start.wait();
+            let building = copying.install(other_instances_gate()).unwrap();
+            building.activate().unwrap();
+            over.store(true, Ordering::Relaxed);
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        for id in admitted {
+            assert_eq!(gate.check(&id), Verdict::Maybe, "{id}");
+        }
+    }
+}

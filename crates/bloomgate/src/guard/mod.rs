@@ -2,6 +2,7 @@
 
 mod builder;
 mod codec;
+mod copy;
 mod create;
 mod gate_only;
 mod handle;

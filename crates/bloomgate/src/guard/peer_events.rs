@@ -3,12 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::copy::CopyKind;
 use super::local_view::LocalView;
 use super::slots::Slots;
 use crate::answer::OpenReason;
 use crate::error::BackplaneError;
 use crate::gate::LiveGate;
-use crate::ports::{LinkState, PeerEvents, PeerWrite};
+use crate::ports::{CopyOffer, CopyRequest, LinkState, PeerEvents, PeerWrite};
 
 /// The guard's side of [`PeerEvents`].
 pub(super) struct Receiver<K, V> {
@@ -16,6 +17,7 @@ pub(super) struct Receiver<K, V> {
     pub(super) gate: Arc<LiveGate>,
     pub(super) local: Arc<LocalView<K, V>>,
     pub(super) slots: Arc<Slots>,
+    pub(super) copy_kind: Arc<CopyKind>,
 }
 
 impl<K, V> fmt::Debug for Receiver<K, V> {
@@ -59,6 +61,10 @@ where
 
     fn invalidate_all(&self) {
         self.local.invalidate_all();
+    }
+
+    fn offer_copy(&self, request: &CopyRequest) -> CopyOffer {
+        self.copy_kind.offer(&self.gate, request)
     }
 
     fn set_epoch(&self, epoch: &str) {

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::copy::{self, CopyKind};
 use super::local_view::LocalView;
 use crate::answer::OpenReason;
 use crate::clock::{Clock, Moment};
 use crate::error::{RebuildError, SourceError};
 use crate::gate::{Capacity, GateSettings, GenerationSpec, LiveGate};
 use crate::key::Key;
-use crate::ports::Source;
+use crate::ports::{Backplane, Source};
 use crate::warm_up::{self, Backoff, Progress};
 
 /// Longest wait for the number of keys, which a large table takes a while to count.
@@ -70,6 +71,8 @@ pub(crate) struct GenerationBuilder<K: Key> {
     pub(crate) gate: Arc<LiveGate>,
     pub(crate) settings: GateSettings,
     pub(crate) source: Arc<dyn Source<Key = K>>,
+    pub(crate) backplane: Arc<dyn Backplane>,
+    pub(super) copy_kind: Arc<CopyKind>,
     pub(crate) requests: mpsc::UnboundedReceiver<RebuildWaiter>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) clock: Clock,
@@ -103,7 +106,11 @@ impl<K: Key> GenerationBuilder<K> {
                 waiters.push(one);
             }
             // Asked once in a while only: a source that undercounts must not be scanned without end.
-            if std::mem::take(&mut check_fill) && self.is_overfull() {
+            let overfull = std::mem::take(&mut check_fill) && self.is_overfull();
+            // Only the source tells what was written behind the guards' back, and how many ids
+            // there are.
+            let may_copy = waiters.is_empty() && !overfull;
+            if overfull {
                 tracing::warn!(
                     guard = &*self.name,
                     "the gate holds more ids than it is sized for; rebuilding larger"
@@ -120,7 +127,7 @@ impl<K: Key> GenerationBuilder<K> {
                 continue;
             }
             let built = tokio::select! {
-                built = self.build(unquiesced_since) => built,
+                built = self.build(unquiesced_since, may_copy) => built,
                 () = voided_since(voids, &self.gate) => {
                     Err(RebuildError::Voided(OpenReason::Rebuilding))
                 }
@@ -149,7 +156,17 @@ impl<K: Key> GenerationBuilder<K> {
     }
 
     /// One generation, from nothing to service.
-    async fn build(&self, unquiesced_since: Option<Moment>) -> Result<(), RebuildError> {
+    async fn build(
+        &self,
+        unquiesced_since: Option<Moment>,
+        may_copy: bool,
+    ) -> Result<(), RebuildError> {
+        // A copy needs no quiescing: what a killed predecessor had under way was admitted by the
+        // instance that gives it.
+        let (kind, gate, backplane) = (&self.copy_kind, &self.gate, &*self.backplane);
+        if may_copy && copy::take(&self.name, kind, gate, backplane, &self.clock).await? {
+            return Ok(());
+        }
         if self.quiesced_at_start.clone().wait_for(|quiesced| *quiesced).await.is_err() {
             // The guard is going down, and this task with it.
             return std::future::pending().await;

@@ -8,6 +8,7 @@ use futures_util::FutureExt as _;
 use tokio::sync::watch;
 
 use super::builder::GuardBuilder;
+use super::copy::CopyKind;
 use super::gate_only::{GuardKind, NoLoader};
 use super::local_view::LocalView;
 use super::peer_events::Receiver;
@@ -57,6 +58,7 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
         let gate_settings = self.gate.check(&K::kind())?;
         let settings = self.settings.checked(self.given)?;
         let source = self.source.ok_or_else(|| missing("source"))?;
+        let shared_secret = self.secret.is_some();
         let secret = match self.secret {
             Some(secret) => secret,
             None => Secret::generate().map_err(ConfigError::filter)?,
@@ -80,6 +82,8 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
         let (backplane, instances) = link.open(&name, &settings, &clock).await?;
 
         let forced_open = gate_settings.forced_open;
+        let spec = &gate_settings.generation;
+        let copy_kind = Arc::new(CopyKind::new(&K::kind(), spec, &secret, shared_secret));
         let gate = Arc::new(LiveGate::new(secret, forced_open, MAX_WRITES, clock.clone()));
         let limits = LocalLimits {
             values: settings.local_value_capacity,
@@ -94,6 +98,7 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
             gate: Arc::clone(&gate),
             local: Arc::clone(&local),
             slots: Arc::clone(&slots),
+            copy_kind: Arc::clone(&copy_kind),
         });
         backplane.attach(events).map_err(|error| {
             let fix = "give each guard a backplane of its own";
@@ -136,6 +141,8 @@ impl<K: Key, V: GuardKind> GuardBuilder<K, V> {
                 gate: Arc::clone(&gate),
                 settings: gate_settings,
                 source,
+                backplane: Arc::clone(&backplane),
+                copy_kind,
                 requests,
                 progress: Arc::clone(&progress),
                 clock: clock.clone(),

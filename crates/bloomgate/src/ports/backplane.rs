@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{FleetStatus, WriteId};
+use super::{CopyOffer, CopyReader, CopyRequest, FleetStatus, WriteId};
 use crate::answer::OpenReason;
 use crate::clock::Moment;
 use crate::error::BackplaneError;
@@ -78,6 +78,18 @@ pub trait Backplane: Send + Sync + fmt::Debug + 'static {
     /// When that isn't confirmed. It may be called again.
     fn invalidate_all(&self) -> BoxFuture<'_, Result<(), BackplaneError>>;
 
+    /// Asks the others for a complete gate. The caller records what it admits from before it asks;
+    /// `None` if none of them has one to give.
+    ///
+    /// # Errors
+    /// When they can't be asked.
+    fn copy_gate(
+        &self,
+        _request: CopyRequest,
+    ) -> BoxFuture<'_, Result<Option<Box<dyn CopyReader>>, BackplaneError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// What this instance knows of the others; `None` for a backplane without any.
     fn status(&self) -> Option<FleetStatus> {
         None
@@ -135,6 +147,12 @@ pub trait PeerEvents: Send + Sync + fmt::Debug + 'static {
 
     /// Every write that is open here, of this instance and of the others.
     fn open_writes(&self) -> Vec<PeerWrite>;
+
+    /// Another instance asks for the gate. What is offered must hold every key whose Begin has been
+    /// delivered here.
+    fn offer_copy(&self, _request: &CopyRequest) -> CopyOffer {
+        CopyOffer::NotNow
+    }
 
     /// Replaces the epoch in the names of all slots: entries under another epoch are out of reach
     /// from here on. Until the first call a guard has an epoch of its own, and shares nothing.

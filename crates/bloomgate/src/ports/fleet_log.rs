@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
-use super::InstanceId;
+use super::{CopyChannel, InstanceId};
 use crate::error::StoreError;
 
 /// What a log and its table are: as long as it stays the same, nothing that was appended is lost
@@ -293,6 +293,9 @@ pub trait FleetLog: Send + Sync + fmt::Debug + 'static {
     /// Ends log and table, for a guard that is declared to be the only instance, and returns the
     /// epoch of that guard's slots: the same until a member registers.
     fn declare_single(&self) -> BoxFuture<'_, Result<String, StoreError>>;
+
+    /// Opens a channel for copies of a gate, with a connection of its own where there is one.
+    fn open_copies(&self) -> BoxFuture<'_, Result<Box<dyn CopyChannel>, StoreError>>;
 
     /// Opens a reader, with a connection of its own where there is one.
     fn follow(&self) -> BoxFuture<'_, Result<Box<dyn LogReader>, StoreError>>;

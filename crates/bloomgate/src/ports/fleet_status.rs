@@ -25,6 +25,12 @@ pub struct FleetStatus {
     pub resyncs: u64,
     /// Why, the last time.
     pub last_resync: Option<String>,
+    /// Gates that were copied from another member instead of being read from the source.
+    pub copies_taken: u64,
+    /// Copies of the gate that this process gave to others.
+    pub copies_given: u64,
+    /// Why this process was refused a copy, the last time.
+    pub last_copy_refusal: Option<String>,
     /// How many silent members this process has fenced.
     pub fenced_others: u64,
     /// Writes of this process that had to wait for other members.

@@ -3,6 +3,7 @@
 mod backplane;
 mod fleet_log;
 mod fleet_status;
+mod gate_copy;
 mod ids;
 mod loader;
 mod slot;
@@ -15,6 +16,7 @@ pub use fleet_log::{
     Registration, Step,
 };
 pub use fleet_status::{FleetMember, FleetStatus};
+pub use gate_copy::{CopyChannel, CopyOffer, CopyReader, CopyRequest, CopySource};
 pub use ids::{InstanceId, LeaseId, WriteId};
 pub use loader::Loader;
 pub use slot::{Entry, Filled, MAX_INTENT_WRITES, Slot, SlotKey, SlotOp, SlotReply};

@@ -1,6 +1,6 @@
 //! A log in memory, which tests can lose, empty, fail over and make unreachable.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::ports::{
-    FleetLog, FleetView, InstanceId, LogEntry, LogFlag, LogIdentity, LogPosition, LogReader,
-    MemberRow, Registration, Step, WriteId,
+    CopyChannel, FleetLog, FleetView, InstanceId, LogEntry, LogFlag, LogIdentity, LogPosition,
+    LogReader, MemberRow, Registration, Step, WriteId,
 };
 
 /// Most entries of one answer of a reader.
@@ -37,6 +37,9 @@ struct Server {
     data: Option<Data>,
     /// The epoch of a declared single instance.
     single: Option<String>,
+    /// Copies on their way.
+    copies: HashMap<WriteId, VecDeque<Bytes>>,
+    claims: HashSet<WriteId>,
     /// Counts up, so that positions never come back.
     last_millis: u64,
     reachable: bool,
@@ -110,6 +113,8 @@ impl MemoryFleetLog {
             replication: fresh_name(),
             data: None,
             single: None,
+            copies: HashMap::new(),
+            claims: HashSet::new(),
             last_millis: 0,
             reachable: true,
             unreachable_for: HashSet::new(),
@@ -360,11 +365,60 @@ impl FleetLog for MemoryFleetLog {
         })
     }
 
+    fn open_copies(&self) -> BoxFuture<'_, Result<Box<dyn CopyChannel>, StoreError>> {
+        let log = self.clone();
+        self.step(None, |_| Box::new(log) as Box<dyn CopyChannel>)
+    }
+
     fn follow(&self) -> BoxFuture<'_, Result<Box<dyn LogReader>, StoreError>> {
         let inner = Arc::clone(&self.0);
         self.step(None, move |server| {
             let run = server.run.clone();
             Box::new(MemoryLogReader { inner, run }) as Box<dyn LogReader>
+        })
+    }
+}
+
+impl CopyChannel for MemoryFleetLog {
+    fn claim(&mut self, copy: WriteId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.step(None, move |server| server.claims.insert(copy))
+    }
+
+    fn push(&mut self, copy: WriteId, chunk: Bytes) -> BoxFuture<'_, Result<(), StoreError>> {
+        let inner = Arc::clone(&self.0);
+        self.step(None, move |server| {
+            server.copies.entry(copy).or_default().push_back(chunk);
+            inner.appended.notify_waiters();
+        })
+    }
+
+    fn waiting(&mut self, copy: WriteId) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.step(None, move |server| server.copies.get(&copy).map_or(0, VecDeque::len) as u64)
+    }
+
+    fn pop(
+        &mut self,
+        copy: WriteId,
+        wait: Duration,
+    ) -> BoxFuture<'_, Result<Option<Bytes>, StoreError>> {
+        Box::pin(async move {
+            let until = self.0.clock.now() + wait;
+            loop {
+                let appended = self.0.appended.notified();
+                let take = move |server: &mut Server| server.copies.get_mut(&copy)?.pop_front();
+                if let Some(chunk) = self.step(None, take).await? {
+                    return Ok(Some(chunk));
+                }
+                if self.0.clock.timeout_at(until, appended).await.is_err() {
+                    return Ok(None);
+                }
+            }
+        })
+    }
+
+    fn discard(&mut self, copy: WriteId) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.step(None, move |server| {
+            server.copies.remove(&copy);
         })
     }
 }

@@ -15,8 +15,8 @@ use crate::clock::Moment;
 use crate::error::{BackplaneError, StoreError, StoreErrorKind};
 use crate::key::KeyBytes;
 use crate::ports::{
-    FleetView, LinkState, LogEntry, LogFlag, LogIdentity, LogPosition, LogReader, PeerEvents,
-    PeerWrite, Registration, Step, WriteId,
+    CopyOffer, CopyRequest, FleetView, LinkState, LogEntry, LogFlag, LogIdentity, LogPosition,
+    LogReader, PeerEvents, PeerWrite, Registration, Step, WriteId,
 };
 
 /// Between two sessions, at first.
@@ -311,6 +311,19 @@ impl Member {
                 Op::InvalidateAll => self.events.invalidate_all(),
                 // The table's flag says the same, once it is appended.
                 Op::OpenSetComplete => {}
+                Op::CopyWanted { copy, gate, secret } => {
+                    let shared = Arc::clone(&self.shared);
+                    match self.events.offer_copy(&CopyRequest::new(gate, secret)) {
+                        CopyOffer::Gate(source) => {
+                            tokio::spawn(shared.give_copy(copy, source));
+                        }
+                        CopyOffer::OtherSecret => {
+                            tokio::spawn(shared.refuse_copy(copy));
+                        }
+                        CopyOffer::NotNow | CopyOffer::OtherGate => {}
+                    }
+                }
+                Op::CopyRefused { copy } => self.shared.refusals.lock().add(copy),
             }
         }
         Ok(())

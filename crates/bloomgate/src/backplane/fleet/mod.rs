@@ -9,12 +9,14 @@
 //! - [`member`]: registers, follows the log, renews the lease.
 //! - [`appender`] and [`acknowledgements`]: the writes of this process, many in one step.
 //! - [`barrier`]: which members a write still waits for.
+//! - [`copies`]: a complete gate from another member, instead of a scan.
 //! - [`maintenance`]: fencing, removal, trimming.
 //! - [`live_members`]: what a guard that is declared to be the only one asks first.
 
 mod acknowledgements;
 mod appender;
 mod barrier;
+mod copies;
 mod live_members;
 mod maintenance;
 mod member;
@@ -42,7 +44,9 @@ use shared::Shared;
 
 use crate::clock::Clock;
 use crate::error::BackplaneError;
-use crate::ports::{Backplane, FleetLog, FleetStatus, LogIdentity, PeerEvents, PeerWrite};
+use crate::ports::{
+    Backplane, CopyReader, CopyRequest, FleetLog, FleetStatus, LogIdentity, PeerEvents, PeerWrite,
+};
 
 /// Between two looks at whether the log has been settled.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(20);
@@ -164,6 +168,13 @@ impl Backplane for Fleet {
 
     fn invalidate_all(&self) -> BoxFuture<'_, Result<(), BackplaneError>> {
         Box::pin(async move { self.change(Change::InvalidateAll).await.map(|_identity| ()) })
+    }
+
+    fn copy_gate(
+        &self,
+        request: CopyRequest,
+    ) -> BoxFuture<'_, Result<Option<Box<dyn CopyReader>>, BackplaneError>> {
+        Box::pin(self.shared.ask_for_copy(request))
     }
 
     fn status(&self) -> Option<FleetStatus> {

@@ -29,6 +29,10 @@ pub(super) enum Op {
     /// The appender knows every write that was open under earlier identities, and has announced
     /// them all (rule C26).
     OpenSetComplete,
+    /// The appender asks for a complete gate.
+    CopyWanted { copy: [u8; 16], gate: String, secret: [u8; 8] },
+    /// The appender has that gate, under another secret.
+    CopyRefused { copy: [u8; 16] },
 }
 
 /// An open write.
@@ -121,6 +125,8 @@ mod tests {
             Op::end(&write),
             Op::InvalidateAll,
             Op::OpenSetComplete,
+            Op::CopyWanted { copy: [1; 16], gate: "int".to_owned(), secret: [2; 8] },
+            Op::CopyRefused { copy: [1; 16] },
         ];
         assert_eq!(decode(&encode(&ops)), Ok(ops));
         assert_eq!(decode(&encode(&[])), Ok(Vec::new()));

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::barrier::{LeaseWaits, RowId};
+use super::copies::Refusals;
 use super::settings::FleetSettings;
 use crate::clock::{Clock, Moment};
 use crate::error::{StoreError, StoreErrorKind};
@@ -39,6 +40,12 @@ pub(super) struct Shared {
     /// Under which identity each open write of this process has begun, and until when it may be
     /// open.
     begun: Mutex<HashMap<WriteId, (LogIdentity, Moment)>>,
+    /// Requests for a copy of the gate that were refused for their secret.
+    pub(super) refusals: Mutex<Refusals>,
+    /// Why this process was refused a copy, the last time.
+    pub(super) last_copy_refusal: Mutex<Option<&'static str>>,
+    /// True while this process gives a copy.
+    pub(super) gives_copy: AtomicBool,
     pub(super) counts: Counts,
 }
 
@@ -46,6 +53,8 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) resyncs: AtomicU64,
+    pub(super) copies_taken: AtomicU64,
+    pub(super) copies_given: AtomicU64,
     pub(super) fenced_others: AtomicU64,
     pub(super) writes_waited: AtomicU64,
     pub(super) longest_wait_ms: AtomicU64,
@@ -73,6 +82,9 @@ impl Shared {
             last_resync: Mutex::default(),
             lease_end: Mutex::new(clock.now()),
             begun: Mutex::default(),
+            refusals: Mutex::default(),
+            last_copy_refusal: Mutex::default(),
+            gives_copy: AtomicBool::new(false),
             counts: Counts::default(),
             clock,
         }

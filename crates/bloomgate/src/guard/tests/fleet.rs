@@ -57,6 +57,8 @@ async fn member(redis: &RedisServer, table: &FakeTable, number: usize) -> Guard<
         .loader(loader::from_fn(load))
         .store(RedisStore::open(&redis.url()).unwrap())
         .fleet(settings(number))
+        // So that they copy gates from one another.
+        .secret(bloomgate_filter::Secret::new(b"the secret of all members").unwrap())
         .write_window(WINDOW)
         .store_timeout(Duration::from_millis(200))
         .build()
@@ -262,6 +264,7 @@ async fn a_member_that_comes_while_others_write_refuses_nothing_that_exists() {
                 fleet.read(&joined, rand::random_range(0..IDS)).await;
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
+            assert_eq!(joined.status().fleet.unwrap().copies_taken, 1);
             // Every other one leaves; the rest fall silent.
             if number % 2 == 1 {
                 joined.shutdown(Duration::ZERO).await;

@@ -3,6 +3,8 @@
 mod allow_stale;
 mod begin;
 mod builder;
+#[cfg(feature = "redis")]
+mod copies;
 mod create;
 mod departing_callers;
 mod failpoints;

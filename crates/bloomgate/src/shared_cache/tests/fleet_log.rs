@@ -13,11 +13,11 @@ use super::super::RedisStore;
 #[cfg(feature = "redis")]
 use super::store_fixture::{CEILING, REDIS};
 use crate::clock::Clock;
-use crate::ports::{
-    FleetLog, FleetView, InstanceId, LogFlag, LogIdentity, LogPosition, Registration, Step,
-};
 #[cfg(feature = "redis")]
-use crate::ports::{Store as _, WriteId};
+use crate::ports::Store as _;
+use crate::ports::{
+    FleetLog, FleetView, InstanceId, LogFlag, LogIdentity, LogPosition, Registration, Step, WriteId,
+};
 
 const LEASE: Duration = Duration::from_secs(3);
 const WAIT: Duration = Duration::from_millis(50);
@@ -201,6 +201,36 @@ async fn a_declared_single_instance_and_a_fleet_end_each_others_epochs(fixture: 
     assert_ne!(again.identity, fleet.identity, "a single instance wrote meanwhile");
 }
 
+async fn a_copys_chunks_come_in_their_order_to_one_claim(fixture: Fixture) {
+    let (copy, other) = (WriteId::fresh(), WriteId::fresh());
+    let mut giver = fixture.log.open_copies().await.unwrap();
+    let mut taker = fixture.log.open_copies().await.unwrap();
+    assert!(giver.claim(copy).await.unwrap());
+    assert!(!taker.claim(copy).await.unwrap(), "claimed twice");
+    assert!(taker.claim(other).await.unwrap());
+    assert_eq!(taker.pop(copy, WAIT).await.unwrap(), None);
+    let chunks = [Bytes::from(vec![7; 1 << 20]), Bytes::from_static(b"rest"), Bytes::new()];
+    for (waiting, chunk) in (1..).zip(&chunks) {
+        giver.push(copy, chunk.clone()).await.unwrap();
+        assert_eq!(giver.waiting(copy).await.unwrap(), waiting);
+    }
+    for chunk in chunks {
+        assert_eq!(taker.pop(copy, WAIT).await.unwrap(), Some(chunk));
+    }
+    // One that waits is served at once.
+    let popped = tokio::spawn(async move {
+        let chunk = taker.pop(copy, Duration::from_secs(60)).await.unwrap();
+        (taker, chunk)
+    });
+    tokio::time::sleep(WAIT).await;
+    giver.push(copy, Bytes::from_static(b"late")).await.unwrap();
+    let (mut taker, late) = popped.await.unwrap();
+    assert_eq!(late, Some(Bytes::from_static(b"late")));
+    giver.push(copy, Bytes::from_static(b"left")).await.unwrap();
+    taker.discard(copy).await.unwrap();
+    assert_eq!(giver.waiting(copy).await.unwrap(), 0);
+}
+
 async fn entries_go_once_every_row_has_applied_them_and_never_the_last(fixture: Fixture) {
     let (fast, slow) = (member("fast"), member("slow"));
     fixture.register(&fast).await;
@@ -271,6 +301,7 @@ conformance! {
     a_reader_gets_every_entry_after_a_position_in_order,
     a_lost_log_or_table_is_another_identity,
     a_declared_single_instance_and_a_fleet_end_each_others_epochs,
+    a_copys_chunks_come_in_their_order_to_one_claim,
     entries_go_once_every_row_has_applied_them_and_never_the_last,
     a_log_over_its_cap_is_trimmed_whoever_has_not_read_it,
 }

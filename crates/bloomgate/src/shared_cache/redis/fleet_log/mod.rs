@@ -1,5 +1,6 @@
 //! A fleet's log and table in Redis.
 
+mod copies;
 mod reader;
 mod script;
 mod view;
@@ -15,10 +16,11 @@ use super::RedisStore;
 use super::commands::{Script, millis, store_error};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::ports::{
-    FleetLog, FleetView, InstanceId, LogFlag, LogIdentity, LogPosition, LogReader, Registration,
-    Step, WriteId,
+    CopyChannel, FleetLog, FleetView, InstanceId, LogFlag, LogIdentity, LogPosition, LogReader,
+    Registration, Step, WriteId,
 };
 
+use copies::RedisCopyChannel;
 use reader::RedisLogReader;
 use view::Reply;
 
@@ -28,6 +30,8 @@ pub(super) struct RedisFleetLog {
     store: RedisStore,
     table: String,
     log: String,
+    /// Prefix of the names of copies.
+    copies: String,
     /// The epoch of a declared single instance; gone once a member registers.
     single: String,
     script: std::sync::Arc<Script>,
@@ -53,6 +57,7 @@ impl RedisFleetLog {
             store,
             table: format!("bloomgate:{{{namespace}}}:members"),
             log: format!("bloomgate:{{{namespace}}}:log"),
+            copies: format!("bloomgate:{{{namespace}}}:copy:"),
             single: format!("bloomgate:{{{namespace}}}:single"),
             script: std::sync::Arc::new(Script::new(script::FLEET)),
             declare_single: std::sync::Arc::new(Script::new(script::DECLARE_SINGLE)),
@@ -248,6 +253,15 @@ impl FleetLog for RedisFleetLog {
                 })
                 .await;
             epoch.map_err(|error| store_error("declare single", error))
+        })
+    }
+
+    fn open_copies(&self) -> BoxFuture<'_, Result<Box<dyn CopyChannel>, StoreError>> {
+        Box::pin(async move {
+            let connecting = self.store.0.link.open_another(Duration::from_secs(1)).await;
+            let connection = connecting.map_err(|error| store_error("open a copy", error))?;
+            let channel = RedisCopyChannel::new(connection, self.copies.clone());
+            Ok(Box::new(channel) as Box<dyn CopyChannel>)
         })
     }
 
