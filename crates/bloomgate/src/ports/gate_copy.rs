@@ -65,8 +65,9 @@ pub trait CopyChannel: Send + fmt::Debug {
     /// Takes the answer to a request; false if another member has it.
     fn claim(&mut self, copy: WriteId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Appends a chunk; what nobody takes expires after a minute.
-    fn push(&mut self, copy: WriteId, chunk: Bytes) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Appends a chunk, and returns how many wait to be taken with it. What nobody takes expires
+    /// after a minute.
+    fn push(&mut self, copy: WriteId, chunk: Bytes) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Number of chunks that wait to be taken.
     fn waiting(&mut self, copy: WriteId) -> BoxFuture<'_, Result<u64, StoreError>>;

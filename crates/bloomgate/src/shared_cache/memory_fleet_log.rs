@@ -384,11 +384,13 @@ impl CopyChannel for MemoryFleetLog {
         self.step(None, move |server| server.claims.insert(copy))
     }
 
-    fn push(&mut self, copy: WriteId, chunk: Bytes) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn push(&mut self, copy: WriteId, chunk: Bytes) -> BoxFuture<'_, Result<u64, StoreError>> {
         let inner = Arc::clone(&self.0);
         self.step(None, move |server| {
-            server.copies.entry(copy).or_default().push_back(chunk);
+            let chunks = server.copies.entry(copy).or_default();
+            chunks.push_back(chunk);
             inner.appended.notify_waiters();
+            chunks.len() as u64
         })
     }
 

@@ -25,9 +25,9 @@ const FIRST_CHUNK_WITHIN: Duration = Duration::from_secs(2);
 /// How long for each further one.
 const CHUNK_WITHIN: Duration = Duration::from_secs(5);
 /// Bytes of a chunk.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 18;
 /// Chunks that may wait in the server.
-const MAX_WAITING: u64 = 8;
+const MAX_WAITING: u64 = 32;
 /// Between two looks whether chunks were taken.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(2);
 /// How long the chunks may stand untaken.
@@ -143,8 +143,9 @@ impl Shared {
         let mut bytes = 0;
         while let Some(chunk) = chunks.recv().await {
             bytes += chunk.len() as u64;
-            self.step("send a copy", channel.push(copy, chunk)).await?;
-            self.until_taken(&mut *channel, copy).await?;
+            if self.step("send a copy", channel.push(copy, chunk)).await? >= MAX_WAITING {
+                self.until_taken(&mut *channel, copy).await?;
+            }
         }
         writing.await.map_err(BoxError::from)??;
         self.step("send a copy", channel.push(copy, Bytes::new())).await?;

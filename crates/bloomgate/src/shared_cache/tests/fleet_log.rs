@@ -211,7 +211,7 @@ async fn a_copys_chunks_come_in_their_order_to_one_claim(fixture: Fixture) {
     assert_eq!(taker.pop(copy, WAIT).await.unwrap(), None);
     let chunks = [Bytes::from(vec![7; 1 << 20]), Bytes::from_static(b"rest"), Bytes::new()];
     for (waiting, chunk) in (1..).zip(&chunks) {
-        giver.push(copy, chunk.clone()).await.unwrap();
+        assert_eq!(giver.push(copy, chunk.clone()).await.unwrap(), waiting);
         assert_eq!(giver.waiting(copy).await.unwrap(), waiting);
     }
     for chunk in chunks {

@@ -49,14 +49,14 @@ impl CopyChannel for RedisCopyChannel {
         })
     }
 
-    fn push(&mut self, copy: WriteId, chunk: Bytes) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn push(&mut self, copy: WriteId, chunk: Bytes) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(async move {
             let list = self.list(copy);
             let mut both = redis::pipe();
-            both.cmd("RPUSH").arg(&list).arg(&chunk[..]).ignore();
+            both.cmd("RPUSH").arg(&list).arg(&chunk[..]);
             both.cmd("EXPIRE").arg(&list).arg(EXPIRES_AFTER).ignore();
-            let pushed: RedisResult<()> = both.query_async(&mut self.connection).await;
-            pushed.map_err(|error| store_error("push a copy", error))
+            let pushed: RedisResult<(u64,)> = both.query_async(&mut self.connection).await;
+            pushed.map(|(waiting,)| waiting).map_err(|error| store_error("push a copy", error))
         })
     }
 
