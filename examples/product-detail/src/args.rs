@@ -152,7 +152,8 @@ pub(crate) struct Args {
     pub(crate) instance_name: Option<String>,
 
     /// The secret of the gate's hash, at least 32 hexadecimal digits. Without it, one is generated
-    /// and kept in the data folder.
+    /// and kept in the data folder; instances on one Redis and one PostgreSQL keep theirs in the
+    /// table gate_secrets there, so that they can copy gates from one another.
     #[arg(long, env = "PRODUCT_DETAIL_SECRET", value_name = "HEX", hide_env_values = true)]
     pub(crate) secret: Option<String>,
 

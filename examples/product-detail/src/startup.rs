@@ -109,6 +109,7 @@ async fn start(settings: Settings) -> Result<AppState, StartupError> {
             Some(secret) => secret.clone(),
             None => Secret::generate().map_err(|error| StartupError::system(error.to_string()))?,
         };
+        let secret = common_secret(&settings, &database, secret).await;
         let guard = guard(settings, secret.clone(), &database, &readiness).await?;
         make_folder(folder.as_deref())?;
         if let (None, Some(folder)) = (kept, &folder) {
@@ -132,6 +133,20 @@ async fn start(settings: Settings) -> Result<AppState, StartupError> {
         }
     }
     Ok(AppState { catalogue, readiness })
+}
+
+/// The secret of all instances of a fleet, which the database keeps, unless one was given.
+async fn common_secret(settings: &Settings, database: &Database, own: Secret) -> Secret {
+    let in_fleet = settings.redis.is_some() && !settings.args.single_instance;
+    let Database::Postgres(postgres) = database else { return own };
+    if settings.secret.is_some() || !in_fleet {
+        return own;
+    }
+    postgres.shared_secret(NAME, &own).await.unwrap_or_else(|error| {
+        let error = error_chain(&error);
+        tracing::warn!(error, "this instance has a secret of its own, and copies no gate");
+        own
+    })
 }
 
 async fn guard(

@@ -85,6 +85,9 @@ fn case_60_a_second_instance_is_ready_and_refuses_while_the_first_one_runs() {
     let second = env.serve(0, &["--ready-within", "10m"]);
     assert_eq!(second.get("/readyz").status, 200);
     assert_eq!(first.program.status(), None, "{}", first.program.stderr());
+    // Its secret is that of the first one, which the database keeps.
+    assert_eq!(second.count("/fleet/copies_taken"), 1, "{}", second.guard());
+    assert_eq!(first.count("/fleet/copies_given"), 1, "{}", first.guard());
     let (mut on_first, mut on_second) = (Client::of(&first), Client::of(&second));
     let mut rng = Rng::new(60);
     for id in 1..=20 {

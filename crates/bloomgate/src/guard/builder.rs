@@ -71,7 +71,9 @@ impl<K: Key, V: Send + Sync + 'static> GuardBuilder<K, V> {
         self
     }
 
-    /// The secret that the gate's hash is keyed with. Default: a fresh one for each process.
+    /// The secret that the gate's hash is keyed with. Default: a fresh one for each process. With a
+    /// common one, the members of a [`fleet`](Self::fleet) copy a Bloom gate from one another instead
+    /// of reading all ids from the source at each start.
     pub fn secret(mut self, secret: Secret) -> Self {
         self.secret = Some(secret);
         self

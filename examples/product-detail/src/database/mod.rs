@@ -59,6 +59,10 @@ pub(crate) enum PrepareError {
     Silent,
     #[error("the migrations can't be applied")]
     Migrating(#[source] sqlx::migrate::MigrateError),
+    #[error("the secret of the gates can't be read")]
+    Secret(#[source] sqlx::Error),
+    #[error("the secret in the table gate_secrets is none")]
+    BadSecret(#[source] bloomgate_filter::Error),
     #[error("the demonstration products can't be added")]
     Seeding(#[source] sqlx::Error),
 }

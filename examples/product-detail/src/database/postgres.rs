@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bloomgate::loader::PgLoader;
-use bloomgate::{AdmitError, Loader as _};
+use bloomgate::{AdmitError, Loader as _, Secret};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgPool};
@@ -97,7 +97,42 @@ impl Postgres {
         &self.scans
     }
 
+    /// The secret that all instances of the namespace have: `candidate`, if there was none.
+    pub(crate) async fn shared_secret(
+        &self,
+        namespace: &str,
+        candidate: &Secret,
+    ) -> Result<Secret, PrepareError> {
+        let mut connection = self.migrated().await?;
+        let asking = async {
+            sqlx::query(
+                "INSERT INTO gate_secrets (namespace, secret) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            )
+            .bind(namespace)
+            .bind(candidate.to_hex())
+            .execute(&mut connection)
+            .await?;
+            sqlx::query_scalar("SELECT secret FROM gate_secrets WHERE namespace = $1")
+                .bind(namespace)
+                .fetch_one(&mut connection)
+                .await
+        };
+        let asked = timeout(CONNECT_WITHIN, asking).await.map_err(|_| PrepareError::Silent)?;
+        let hex: String = asked.map_err(PrepareError::Secret)?;
+        Secret::from_hex(&hex).map_err(PrepareError::BadSecret)
+    }
+
     pub(super) async fn prepare(&self, seed: u64) -> Result<(), PrepareError> {
+        let connection = self.migrated().await?;
+        if seed > 0 {
+            let seeded = fill(connection, seed).await;
+            seeded.map_err(PrepareError::Seeding)?;
+        }
+        Ok(())
+    }
+
+    /// A connection to the database with all its tables.
+    async fn migrated(&self) -> Result<PgConnection, PrepareError> {
         let silent = |_| PrepareError::Silent;
         // Of its own: the pools would tell no more than that the time is over.
         let connecting = timeout(CONNECT_WITHIN, PgConnection::connect_with(&self.options));
@@ -106,11 +141,7 @@ impl Postgres {
         let migrating = MIGRATIONS.run_direct(None, &mut connection, false);
         let migrated = timeout(MIGRATE_WITHIN, migrating).await.map_err(silent)?;
         migrated.map_err(PrepareError::Migrating)?;
-        if seed > 0 {
-            let seeded = fill(connection, seed).await;
-            seeded.map_err(PrepareError::Seeding)?;
-        }
-        Ok(())
+        Ok(connection)
     }
 
     pub(super) async fn find(&self, id: ProductId) -> Result<Option<Product>, sqlx::Error> {
