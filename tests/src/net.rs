@@ -6,6 +6,7 @@
 
 mod conn;
 mod port;
+mod proxy;
 mod reply;
 
 use std::io;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 pub use conn::Conn;
 pub use port::free_port;
+pub use proxy::Proxy;
 pub use reply::Reply;
 
 /// The longest duration of one step of a connection, unless set by [`Conn::set_timeout`].

@@ -40,8 +40,11 @@ impl Backplane for SettableLink {
         self.0.set(events).map_err(|_| BackplaneError("attached already".into()))
     }
 
-    fn begin_write<'a>(&'a self, _: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>> {
-        Box::pin(ready(Ok(())))
+    fn begin_write<'a>(
+        &'a self,
+        _: &'a PeerWrite,
+    ) -> BoxFuture<'a, Result<Option<String>, BackplaneError>> {
+        Box::pin(ready(Ok(None)))
     }
 
     fn end_write<'a>(&'a self, _: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>> {

@@ -21,8 +21,11 @@ impl Backplane for Alone {
         Ok(())
     }
 
-    fn begin_write<'a>(&'a self, _: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>> {
-        Box::pin(ready(Ok(())))
+    fn begin_write<'a>(
+        &'a self,
+        _: &'a PeerWrite,
+    ) -> BoxFuture<'a, Result<Option<String>, BackplaneError>> {
+        Box::pin(ready(Ok(None)))
     }
 
     fn end_write<'a>(&'a self, _: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>> {

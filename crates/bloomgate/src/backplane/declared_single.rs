@@ -162,9 +162,12 @@ impl Backplane for DeclaredSingle {
     }
 
     /// A write must not miss the slots of an epoch that isn't known yet.
-    fn begin_write<'a>(&'a self, _: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>> {
+    fn begin_write<'a>(
+        &'a self,
+        _: &'a PeerWrite,
+    ) -> BoxFuture<'a, Result<Option<String>, BackplaneError>> {
         let declared = *self.declared.borrow();
-        Box::pin(ready(declared.then_some(()).ok_or_else(|| {
+        Box::pin(ready(declared.then_some(None).ok_or_else(|| {
             let message = "the shared cache has not been reached yet, or has other live instances";
             BackplaneError(message.into())
         })))

@@ -72,7 +72,13 @@ impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
         let by = started + inner.settings.run_for();
         let announced =
             match inner.clock.timeout_at(by, inner.backplane.begin_write(&self.write)).await {
-                Ok(Ok(())) => Ok(()),
+                Ok(Ok(epoch)) => {
+                    // Rule C26: the others may use another epoch by now than this instance.
+                    if let Some(epoch) = epoch {
+                        self.slot = inner.slots.in_epoch(&epoch, &self.write.key);
+                    }
+                    Ok(())
+                }
                 Ok(Err(error)) => Err(AdmitError::Backplane(error)),
                 Err(_elapsed) => Err(AdmitError::Closed),
             };
@@ -168,11 +174,15 @@ impl<K: Key, V: Send + Sync + 'static> OpenWrite<K, V> {
     async fn clear_intent(&self) -> bool {
         let Some(shared) = &self.inner.shared else { return true };
         let now = self.inner.slots.of(&self.write.key);
-        // A change of the epoch put another slot in the place of this one.
-        if now != self.slot && shared.clear_intent(&now, self.write.write).await.is_err() {
-            return false;
+        if now == self.slot {
+            return shared.clear_intent(&now, self.write.write).await.is_ok();
         }
-        shared.clear_intent(&self.slot, self.write.write).await.is_ok()
+        // A change of the epoch put another slot in the place of this one, here or for the others.
+        // If the log in which the write began is gone, nobody has a lease to read this one any more,
+        // or the End waits for it.
+        let cleared = shared.clear_intent(&self.slot, self.write.write).await.is_ok();
+        let lost = self.inner.backplane.begin_is_lost(&self.write);
+        shared.clear_intent(&now, self.write.write).await.is_ok() && (cleared || lost)
     }
 
     /// True once the backplane has confirmed the End.

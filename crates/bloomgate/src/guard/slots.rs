@@ -35,6 +35,11 @@ impl Slots {
         SlotKey::new(self.prefix(), self.schema, key.clone())
     }
 
+    /// The same in another epoch.
+    pub(crate) fn in_epoch(&self, epoch: &str, key: &KeyBytes) -> SlotKey {
+        SlotKey::new(slot_prefix(&self.namespace, epoch), self.schema, key.clone())
+    }
+
     /// Entries under another epoch are out of reach from here on.
     pub(crate) fn set_epoch(&self, epoch: &str) {
         *self.prefix.write() = slot_prefix(&self.namespace, epoch);

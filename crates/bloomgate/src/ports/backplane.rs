@@ -52,11 +52,15 @@ pub trait Backplane: Send + Sync + fmt::Debug + 'static {
     }
 
     /// Part of Begin: returns once every other instance has admitted the key, or can't refuse it.
+    /// Says in which epoch's slot the write intent belongs; `None` for that in use. It need not be
+    /// that in use: the other instances may have gone on to another one.
     ///
     /// # Errors
     /// When that can't be known. The write then fails before it starts.
-    fn begin_write<'a>(&'a self, write: &'a PeerWrite)
-    -> BoxFuture<'a, Result<(), BackplaneError>>;
+    fn begin_write<'a>(
+        &'a self,
+        write: &'a PeerWrite,
+    ) -> BoxFuture<'a, Result<Option<String>, BackplaneError>>;
 
     /// Part of End: the others learn that the write is over.
     ///

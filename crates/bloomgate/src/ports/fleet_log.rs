@@ -32,6 +32,15 @@ impl LogIdentity {
     ) -> Self {
         Self { epoch: epoch.into(), run: run.into(), replication: replication.into() }
     }
+
+    /// The epoch in the names of the slots: another one for every identity, since a server that
+    /// took over may have the slots as they were before the last writes.
+    #[must_use]
+    pub fn slot_epoch(&self) -> String {
+        let Self { epoch, run, replication } = self;
+        let all = format!("{epoch} {run} {replication}");
+        format!("{:016x}", xxhash_rust::xxh3::xxh3_64(all.as_bytes()))
+    }
 }
 
 /// A position in the log: that of an entry, or before the first.
@@ -217,6 +226,10 @@ pub enum LogFlag {
 pub trait FleetLog: Send + Sync + fmt::Debug + 'static {
     /// The server's `host:port`, or the path of its socket, for logs. Holds no password.
     fn endpoint(&self) -> String;
+
+    /// Takes note that the slots of this identity are in use: only the server process that it names
+    /// may answer for them from here on.
+    fn name_server(&self, _identity: &LogIdentity) {}
 
     /// Checks that the server can keep a log. Called at the start.
     ///

@@ -359,9 +359,11 @@ impl Member {
         }
         self.learn_open_set(&view, sent).await?;
         if self.knows_open_set {
-            if self.epoch.as_ref() != Some(&identity.epoch) {
-                self.events.set_epoch(&identity.epoch);
-                self.epoch = Some(identity.epoch.clone());
+            let epoch = identity.slot_epoch();
+            if self.epoch.as_ref() != Some(&epoch) {
+                shared.log.name_server(identity);
+                self.events.set_epoch(&epoch);
+                self.epoch = Some(epoch);
             }
             self.events.set_link(LinkState::InSync { until });
             if !self.in_sync {

@@ -138,11 +138,12 @@ impl Backplane for Fleet {
     fn begin_write<'a>(
         &'a self,
         write: &'a PeerWrite,
-    ) -> BoxFuture<'a, Result<(), BackplaneError>> {
+    ) -> BoxFuture<'a, Result<Option<String>, BackplaneError>> {
         Box::pin(async move {
             let identity = self.change(Change::Begin(write.clone())).await?;
+            let epoch = identity.slot_epoch();
             self.shared.has_begun(write.write, identity, write.deadline);
-            Ok(())
+            Ok(Some(epoch))
         })
     }
 
@@ -152,7 +153,9 @@ impl Backplane for Fleet {
             loop {
                 let identity = self.change(Change::End(write.clone())).await?;
                 match self.shared.begun_under(write.write) {
-                    Some(begun) if begun != identity => self.begin_write(write).await?,
+                    Some(begun) if begun != identity => {
+                        self.begin_write(write).await?;
+                    }
                     _ => {
                         self.shared.has_ended(write.write);
                         return Ok(());

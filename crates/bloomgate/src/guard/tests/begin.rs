@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::failpoints::At;
-use super::harness::{Harness, MS, SECOND, VALUE_TTL, seen};
+use super::harness::{Harness, MS, SECOND, VALUE_TTL, WINDOW, seen};
 use super::store::Faults;
 use super::writer::{Failure, Writer};
 use super::{quiet, within};
@@ -13,6 +13,7 @@ use crate::answer::Tier;
 use crate::error::{AdmitError, StoreErrorKind, WriteError};
 use crate::guard::OnStoreFailure;
 use crate::ports::Slot;
+use crate::shared_cache::SlotCalls as _;
 
 const NO_PUT_INTENT: Faults = Faults {
     down: false,
@@ -144,7 +145,7 @@ async fn under_allow_stale_a_key_without_intent_is_not_read_from_the_shared_cach
     harness.store().faults(Faults { no_clear_intent: true, ..Faults::default() });
     writer.commit().await;
     writer.end().await;
-    harness.pass(super::harness::WINDOW).await;
+    harness.pass(WINDOW).await;
     assert!(matches!(harness.shared_slot(7).await, Slot::Value { .. }), "the old row still stands");
     assert_eq!(harness.seen(7).await, (Some(2), Tier::Loader));
     // Also when the local cache has forgotten it again.
@@ -197,13 +198,35 @@ async fn under_allow_stale_an_outage_stops_no_write_however_many_there_are() {
     assert_eq!(harness.seen(10_099).await.0, Some(1));
 }
 
+// Rule C26: the log may be another one already for the others, and with it the epoch of their slots,
+// while this instance has not gone on to it.
+#[tokio::test]
+async fn an_intent_stands_in_the_slots_of_the_log_in_which_its_write_has_begun() {
+    let harness = Harness::with([7]).shared().build().await;
+    let slots = &harness.guard.0.slots;
+    let others = slots.in_epoch("another", &crate::key::KeyBytes::of(&7_i64));
+    assert_ne!(others, harness.slot(7));
+    let memory = harness.store().memory().clone();
+    let lease = crate::ports::LeaseId::fresh();
+    assert_eq!(memory.get_or_lease(&others, lease, SECOND).await.unwrap(), Slot::LeaseGranted);
+    let old = crate::ports::Entry::Value("old".into());
+    let _ = memory.fill(&others, lease, old, u64::MAX, WINDOW).await.unwrap();
+    harness.fake_backplane.write_in("another");
+    let mut writer = Writer::begin(&harness, 7).await;
+    assert_eq!(memory.get(&others).await.unwrap(), Slot::WriteIntent);
+    writer.commit().await;
+    writer.end().await;
+    assert_eq!(memory.get(&others).await.unwrap(), Slot::Empty);
+    assert_eq!(harness.shared_slot(7).await, Slot::Empty);
+}
+
 // Rule B9: a write intent outlives the window by a margin, and then goes by itself.
 #[tokio::test]
 async fn an_intent_outlives_the_window_and_then_expires() {
     let harness = Harness::with([7]).shared().build().await;
     Writer::begin(&harness, 7).await.lose().await;
     harness.store().faults(Faults { no_clear_intent: true, ..Faults::default() });
-    harness.pass(super::harness::WINDOW).await;
+    harness.pass(WINDOW).await;
     assert_eq!(harness.open_writes(), 0);
     assert_eq!(harness.shared_slot(7).await, Slot::WriteIntent);
     harness.pass(SECOND).await;

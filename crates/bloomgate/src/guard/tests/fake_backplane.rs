@@ -23,6 +23,7 @@ pub(super) struct FakeBackplane {
     /// Ends that fail before one succeeds, and how often End was asked for.
     ends: Arc<Mutex<(u32, u32)>>,
     left: Arc<Mutex<bool>>,
+    write_epoch: Arc<Mutex<Option<String>>>,
 }
 
 impl FakeBackplane {
@@ -33,6 +34,7 @@ impl FakeBackplane {
             refuses: Arc::default(),
             ends: Arc::default(),
             left: Arc::default(),
+            write_epoch: Arc::default(),
         }
     }
 
@@ -54,6 +56,11 @@ impl FakeBackplane {
     pub(super) fn resync_link(&self) {
         self.events().void(OpenReason::Resyncing);
         self.set_link(IN_SYNC);
+    }
+
+    /// In which epoch's slots the intents of writes belong.
+    pub(super) fn write_in(&self, epoch: &str) {
+        *self.write_epoch.lock() = Some(epoch.to_owned());
     }
 
     /// Whether Begins fail.
@@ -91,13 +98,16 @@ impl Backplane for FakeBackplane {
         })
     }
 
-    fn begin_write<'a>(&'a self, _: &'a PeerWrite) -> BoxFuture<'a, Result<(), BackplaneError>> {
+    fn begin_write<'a>(
+        &'a self,
+        _: &'a PeerWrite,
+    ) -> BoxFuture<'a, Result<Option<String>, BackplaneError>> {
         Box::pin(async move {
             self.failpoints.pass(At::BeginOnBackplane).await;
             if *self.refuses.lock() {
                 return Err(BackplaneError("the test says so".into()));
             }
-            Ok(())
+            Ok(self.write_epoch.lock().clone())
         })
     }
 

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use futures_util::stream;
 use parking_lot::Mutex;
+use rand::{RngExt as _, SeedableRng as _};
 use testbed::RedisServer;
+use testbed::net::Proxy;
 
 use super::fake_table::{FakeTable, Row};
 use super::within;
-use crate::answer::{Answer, Verdict};
+use crate::answer::{Answer, Tier, Verdict};
 use crate::backplane::FleetSettings;
 use crate::guard::Guard;
 use crate::shared_cache::RedisStore;
@@ -38,7 +40,8 @@ fn settings(number: usize) -> FleetSettings {
         .label(format!("member {number}"))
 }
 
-async fn member(redis: &RedisServer, table: &FakeTable, number: usize) -> Guard<i64, Row> {
+/// A member that reaches Redis at this port.
+async fn member(port: u16, table: &FakeTable, number: usize) -> Guard<i64, Row> {
     let (scanned, loaded) = (table.clone(), table.clone());
     let source = move || {
         let ids = scanned.ids().into_iter().map(Ok::<_, Infallible>);
@@ -55,7 +58,7 @@ async fn member(redis: &RedisServer, table: &FakeTable, number: usize) -> Guard<
     Guard::builder("fleet")
         .source(warm_up::from_stream(source))
         .loader(loader::from_fn(load))
-        .store(RedisStore::open(&redis.url()).unwrap())
+        .store(RedisStore::open(&format!("redis://127.0.0.1:{port}")).unwrap())
         .fleet(settings(number))
         // So that they copy gates from one another.
         .secret(bloomgate_filter::Secret::new(b"the secret of all members").unwrap())
@@ -76,6 +79,8 @@ struct Outcome {
 
 struct Fleet {
     redis: RedisServer,
+    /// The network of each member.
+    networks: Vec<Proxy>,
     table: FakeTable,
     guards: Vec<Guard<i64, Row>>,
     /// The highest version of each id whose write has returned.
@@ -88,12 +93,15 @@ impl Fleet {
     async fn start() -> Arc<Self> {
         let redis = RedisServer::start();
         let table = FakeTable::with(0..IDS / 2);
-        let mut guards = Vec::new();
+        let (mut networks, mut guards) = (Vec::new(), Vec::new());
         for number in 0..MEMBERS {
-            guards.push(member(&redis, &table, number).await);
+            let network = Proxy::to(redis.port());
+            guards.push(member(network.port(), &table, number).await);
+            networks.push(network);
         }
         let fleet = Arc::new(Self {
             redis,
+            networks,
             table,
             guards,
             floors: Mutex::default(),
@@ -118,11 +126,11 @@ impl Fleet {
     /// Reads the id from one member and checks the answer against what was acknowledged before.
     async fn read(&self, guard: &Guard<i64, Row>, id: i64) {
         let floor = self.floors.lock().get(&id).copied().unwrap_or(0);
-        let seen = match guard.check(&id) {
-            Verdict::Absent => None,
+        let (seen, by) = match guard.check(&id) {
+            Verdict::Absent => (None, Tier::Gate),
             _ => match guard.get(&id).await {
-                Ok(Answer::Found { value, .. }) => Some(*value),
-                Ok(Answer::Absent(_)) => None,
+                Ok(Answer::Found { value, tier, .. }) => (Some(*value), tier),
+                Ok(Answer::Absent(tier)) => (None, tier),
                 // Shed or timed out: no answer is no wrong one.
                 Err(_) => return,
             },
@@ -130,7 +138,8 @@ impl Fleet {
         self.outcome.reads.fetch_add(1, Ordering::Relaxed);
         assert!(
             self.table.is_no_older(id, seen, floor),
-            "id {id}: {seen:?} is older than version {floor}, whose write has returned"
+            "id {id}: {seen:?} of {by:?} is older than version {floor}, whose write has returned; {:?}",
+            guard.status().fleet
         );
     }
 
@@ -259,7 +268,7 @@ async fn a_member_that_comes_while_others_write_refuses_nothing_that_exists() {
     let fleet = Fleet::start().await;
     let joins = async {
         for number in 3..6 {
-            let joined = member(&fleet.redis, &fleet.table, number).await;
+            let joined = member(fleet.redis.port(), &fleet.table, number).await;
             for _ in 0..400 {
                 fleet.read(&joined, rand::random_range(0..IDS)).await;
                 tokio::time::sleep(Duration::from_millis(2)).await;
@@ -272,4 +281,146 @@ async fn a_member_that_comes_while_others_write_refuses_nothing_that_exists() {
         }
     };
     fleet.work_through(joins).await;
+}
+
+/// Holds what one member sends, or gets, or both, for longer than a lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_whose_network_stalls_in_either_direction_refuses_nothing_it_does_not_know() {
+    let fleet = Fleet::start().await;
+    let stalls = async {
+        for (requests, replies) in [(true, false), (false, true), (true, true)] {
+            for network in &fleet.networks[..2] {
+                network.hold_requests(requests);
+                network.hold_replies(replies);
+                sleep(1_500).await;
+                network.hold_requests(false);
+                network.hold_replies(false);
+                sleep(300).await;
+            }
+        }
+    };
+    fleet.work_through(stalls).await;
+}
+
+/// A replica that missed the last entries takes the server's place, for one member after the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_failover_that_lost_entries_no_member_refuses_or_serves_what_was_outdated() {
+    let fleet = Fleet::start().await;
+    let replica = RedisServer::start();
+    let failover = async {
+        let port = fleet.redis.port().to_string();
+        assert_eq!(replica.command(&["REPLICAOF", "127.0.0.1", &port]), "OK");
+        let end = tokio::time::Instant::now() + CEILING;
+        while !replica.command(&["INFO", "replication"]).contains("master_link_status:up") {
+            assert!(tokio::time::Instant::now() < end, "no replication");
+            sleep(20).await;
+        }
+        sleep(200).await;
+        // From here on the replica misses what is written.
+        assert_eq!(replica.command(&["REPLICAOF", "NO", "ONE"]), "OK");
+        sleep(300).await;
+        for network in &fleet.networks {
+            network.lead_to(replica.port());
+        }
+        fleet.redis.kill();
+    };
+    fleet.work_through(failover).await;
+}
+
+/// Faults at random, one after the other, each healed again. `BLOOMGATE_SEED` repeats the choices of a
+/// run, `BLOOMGATE_SECONDS` is how long it takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn through_random_faults_no_member_refuses_or_serves_what_was_outdated() {
+    let given = |name| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
+    let seed = given("BLOOMGATE_SEED").unwrap_or_else(rand::random);
+    println!("BLOOMGATE_SEED={seed}");
+    let fleet = Fleet::start().await;
+    let seconds = testbed::repetitions(25, 30 * 60);
+    let run_for = Duration::from_secs(given("BLOOMGATE_SECONDS").unwrap_or(seconds));
+    let (fleet_of_faults, counts) = (Arc::clone(&fleet), Arc::new(Mutex::new(HashMap::new())));
+    let counted = Arc::clone(&counts);
+    let faults = async move {
+        let mut rng = rand::rngs::StdRng::seed_from_u64(seed);
+        let end = tokio::time::Instant::now() + run_for;
+        while tokio::time::Instant::now() < end {
+            let fault = Fault::ALL[rng.random_range(0..Fault::ALL.len())];
+            *counted.lock().entry(format!("{fault:?}")).or_insert(0_u32) += 1;
+            let (victim, millis) = (rng.random_range(0..MEMBERS), rng.random_range(50..2_500));
+            fault.happen(&fleet_of_faults, victim, millis).await;
+            sleep(rng.random_range(0..1_000)).await;
+        }
+    };
+    fleet.work_through(faults).await;
+    println!("{:?}", counts.lock());
+}
+
+/// What happens at random.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    HoldRequests,
+    HoldReplies,
+    HoldBoth,
+    Cut,
+    Flush,
+    Restart,
+    Away,
+    Freeze,
+    LoseLog,
+    LoseTable,
+    Join,
+}
+
+impl Fault {
+    const ALL: [Self; 11] = [
+        Self::HoldRequests,
+        Self::HoldReplies,
+        Self::HoldBoth,
+        Self::Cut,
+        Self::Flush,
+        Self::Restart,
+        Self::Away,
+        Self::Freeze,
+        Self::LoseLog,
+        Self::LoseTable,
+        Self::Join,
+    ];
+
+    async fn happen(self, fleet: &Fleet, victim: usize, millis: u64) {
+        let (redis, network) = (&fleet.redis, &fleet.networks[victim]);
+        let hold = async |requests, replies| {
+            network.hold_requests(requests);
+            network.hold_replies(replies);
+            sleep(millis).await;
+            network.hold_requests(false);
+            network.hold_replies(false);
+        };
+        match self {
+            Self::HoldRequests => hold(true, false).await,
+            Self::HoldReplies => hold(false, true).await,
+            Self::HoldBoth => hold(true, true).await,
+            Self::Cut => network.cut(),
+            Self::Flush => drop(redis.command(&["FLUSHALL"])),
+            Self::Restart => redis.restart(),
+            Self::Away => {
+                redis.kill();
+                sleep(millis).await;
+                redis.restart();
+            }
+            Self::Freeze => {
+                redis.freeze();
+                sleep(millis).await;
+                redis.thaw();
+            }
+            Self::LoseLog => drop(redis.command(&["DEL", "bloomgate:{fleet}:log"])),
+            Self::LoseTable => drop(redis.command(&["DEL", "bloomgate:{fleet}:members"])),
+            Self::Join => {
+                // It falls silent, as a process that is killed does.
+                let joined = member(redis.port(), &fleet.table, MEMBERS).await;
+                for _ in 0..millis / 10 {
+                    fleet.read(&joined, rand::random_range(0..IDS)).await;
+                    sleep(5).await;
+                }
+            }
+        }
+    }
 }

@@ -20,7 +20,7 @@ use crate::ports::{ClearStep, FleetLog, SlotKey, SlotOp, SlotReply, Store};
 
 use commands::{Form, Meaning, Scripts, interpret, store_error};
 use fleet_log::RedisFleetLog;
-use link::Link;
+use link::{For, Link};
 
 /// `SET … NX GET` came with 7.0.
 const MIN_MAJOR: u32 = 7;
@@ -72,23 +72,28 @@ impl RedisStore {
         };
         let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
         let client = Client::open(info.set_tcp_settings(tcp)).map_err(broken)?;
-        let link = Link::new(client).map_err(broken)?;
+        let link = Link::new(client);
         Ok(Self(Arc::new(Inner { link, scripts: Scripts::new(), endpoint })))
     }
 
     /// Sends a command that may run a script; once more with the script's text, if the server
     /// doesn't have it.
-    async fn run<T: FromRedisValue>(&self, command: impl Fn(Form) -> Cmd) -> RedisResult<T> {
-        match self.0.link.query(&command(Form::Hash)).await {
+    async fn run<T: FromRedisValue>(
+        &self,
+        purpose: For<'_>,
+        command: impl Fn(Form) -> Cmd,
+    ) -> RedisResult<T> {
+        match self.0.link.query(purpose, &command(Form::Hash)).await {
             Err(error) if commands::is_unknown_script(&error) => {
-                self.0.link.query(&command(Form::Text)).await
+                self.0.link.query(purpose, &command(Form::Text)).await
             }
             reply => reply,
         }
     }
 
     async fn run_op(&self, slot: &SlotKey, op: &SlotOp) -> RedisResult<Value> {
-        self.run(|form| self.0.scripts.command(slot, op, form)).await
+        let purpose = For::Slots(slot.prefix());
+        self.run(purpose, |form| self.0.scripts.command(slot, op, form)).await
     }
 
     /// The reply; leases a slot that holds what its caller can't use first.
@@ -98,17 +103,17 @@ impl RedisStore {
             Meaning::Unusable(stored, lease) => {
                 let scripts = &self.0.scripts;
                 let command = |form| scripts.lease_instead(slot, &stored, lease, form);
-                commands::leased_instead(self.run(command).await)
+                commands::leased_instead(self.run(For::Slots(slot.prefix()), command).await)
             }
         }
     }
 
     /// One pipeline.
     async fn run_ops(&self, calls: &[(SlotKey, SlotOp)]) -> Vec<RedisResult<Value>> {
-        if calls.is_empty() {
-            return Vec::new();
-        }
-        match self.0.link.query_many(&mut self.0.scripts.pipeline(calls)).await {
+        let Some((first, _)) = calls.first() else { return Vec::new() };
+        // All are of one guard.
+        let purpose = For::Slots(first.prefix());
+        match self.0.link.query_many(purpose, &mut self.0.scripts.pipeline(calls)).await {
             Ok(mut replies) => {
                 let missing = || {
                     let message = "fewer replies than commands";
@@ -126,7 +131,7 @@ impl Store for RedisStore {
     fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let info: RedisResult<String> =
-                self.0.link.query(redis::cmd("INFO").arg("server")).await;
+                self.0.link.query(For::Other, redis::cmd("INFO").arg("server")).await;
             let info = info.map_err(|error| store_error("INFO", error))?;
             let version = info
                 .lines()
@@ -199,7 +204,7 @@ impl Store for RedisStore {
     ) -> BoxFuture<'a, Result<ClearStep, StoreError>> {
         Box::pin(async move {
             let step: RedisResult<(u64, String)> = self
-                .run(|form| {
+                .run(For::Slots(prefix), |form| {
                     let mut command = self.0.scripts.clear_step.command(form, &[]);
                     command.arg(from.unwrap_or("")).arg(commands::names_under(prefix));
                     command.arg(KEYS_PER_STEP);

@@ -122,7 +122,7 @@ impl Instance {
         let deadline = self.clock.now() + WINDOW;
         let write = PeerWrite::new(KeyBytes::of(&key), WriteId::fresh(), true, deadline);
         self.events.admit(&write);
-        self.fleet.begin_write(&write).await.map(|()| write)
+        self.fleet.begin_write(&write).await.map(|_epoch| write)
     }
 
     /// [`begin`](Self::begin) in a task.

@@ -14,11 +14,13 @@ use redis::RedisResult;
 
 use super::RedisStore;
 use super::commands::{Script, millis, store_error};
+use super::link::For;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::ports::{
     CopyChannel, FleetLog, FleetView, InstanceId, LogFlag, LogIdentity, LogPosition, LogReader,
     Registration, Step, WriteId,
 };
+use crate::shared_cache::slot_prefix;
 
 use copies::RedisCopyChannel;
 use reader::RedisLogReader;
@@ -28,6 +30,7 @@ use view::Reply;
 #[derive(Clone)]
 pub(super) struct RedisFleetLog {
     store: RedisStore,
+    namespace: String,
     table: String,
     log: String,
     /// Prefix of the names of copies.
@@ -55,6 +58,7 @@ impl RedisFleetLog {
     pub(super) fn new(store: RedisStore, namespace: &str) -> Self {
         Self {
             store,
+            namespace: namespace.to_owned(),
             table: format!("bloomgate:{{{namespace}}}:members"),
             log: format!("bloomgate:{{{namespace}}}:log"),
             copies: format!("bloomgate:{{{namespace}}}:copy:"),
@@ -78,7 +82,7 @@ impl RedisFleetLog {
         let keys = [self.table.as_bytes(), self.log.as_bytes(), self.single.as_bytes()];
         let reply: RedisResult<Option<Reply>> = self
             .store
-            .run(|form| {
+            .run(For::Other, |form| {
                 let mut command = self.script.command(form, &keys);
                 command.arg(step).arg(&candidate).arg(&identity);
                 for arg in args {
@@ -119,6 +123,11 @@ impl RedisFleetLog {
 }
 
 impl FleetLog for RedisFleetLog {
+    fn name_server(&self, identity: &LogIdentity) {
+        let prefix = slot_prefix(&self.namespace, &identity.slot_epoch());
+        self.store.0.link.name_server(&self.namespace, prefix, &identity.run);
+    }
+
     fn endpoint(&self) -> String {
         self.store.0.endpoint.clone()
     }
@@ -126,7 +135,7 @@ impl FleetLog for RedisFleetLog {
     fn prepare(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let memory: RedisResult<String> =
-                self.store.0.link.query(redis::cmd("INFO").arg("memory")).await;
+                self.store.0.link.query(For::Other, redis::cmd("INFO").arg("memory")).await;
             let memory = memory.map_err(|error| store_error("INFO", error))?;
             let field = |name: &str| {
                 memory.lines().find_map(|line| line.strip_prefix(name)).map_or("", str::trim)
@@ -246,7 +255,7 @@ impl FleetLog for RedisFleetLog {
             let keys = [self.table.as_bytes(), self.log.as_bytes(), self.single.as_bytes()];
             let epoch: RedisResult<String> = self
                 .store
-                .run(|form| {
+                .run(For::Other, |form| {
                     let mut command = self.declare_single.command(form, &keys);
                     command.arg(&candidate);
                     command

@@ -10,6 +10,7 @@ use redis::aio::MultiplexedConnection;
 use redis::streams::StreamReadReply;
 
 use super::super::commands::{millis, store_error};
+use super::super::link::run_of;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::ports::{InstanceId, LogEntry, LogPosition, LogReader};
 
@@ -35,17 +36,7 @@ impl RedisLogReader {
         mut connection: MultiplexedConnection,
         log: String,
     ) -> Result<Self, StoreError> {
-        let info: RedisResult<String> =
-            redis::cmd("INFO").arg("server").query_async(&mut connection).await;
-        // As the script does: a server that forbids it has no name.
-        let run = match info {
-            Ok(info) => info
-                .lines()
-                .find_map(|line| line.strip_prefix("run_id:"))
-                .map_or_else(String::new, |run| run.trim().to_owned()),
-            Err(error) if error.code() == Some("NOPERM") => String::new(),
-            Err(error) => return Err(store_error("INFO", error)),
-        };
+        let run = run_of(&mut connection).await.map_err(|error| store_error("INFO", error))?;
         Ok(Self { connection, log, run })
     }
 }
