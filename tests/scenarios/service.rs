@@ -18,6 +18,8 @@ pub(crate) struct Setup<'a> {
     /// The number of demonstration products that the service adds to an empty table.
     pub(crate) products: u64,
     pub(crate) flags: &'a [&'a str],
+    /// Variables of its environment, as names and values.
+    pub(crate) envs: &'a [(&'a str, &'a str)],
 }
 
 impl Setup<'_> {
@@ -45,6 +47,7 @@ pub(crate) struct Service {
     pub(crate) program: Program,
     pub(crate) url: String,
     args: Vec<String>,
+    envs: Vec<(String, String)>,
     folder: TempFolder,
 }
 
@@ -52,17 +55,20 @@ impl Service {
     /// Starts the service and waits until it listens.
     pub(crate) fn start(setup: &Setup<'_>) -> Self {
         let (args, folder) = setup.args();
-        Self::launch(args, folder)
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self::launch(args, setup.envs.iter().map(own).collect(), folder)
     }
 
-    fn launch(args: Vec<String>, folder: TempFolder) -> Self {
+    fn launch(args: Vec<String>, envs: Vec<(String, String)>, folder: TempFolder) -> Self {
         let binary = testbed::workspace_binary("product-detail", "product-detail");
         let flags: Vec<&str> = args.iter().map(String::as_str).collect();
-        let program = Program::start(binary, &flags, &[]);
+        let variables: Vec<(&str, &str)> =
+            envs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let program = Program::start(binary, &flags, &variables);
         let line = program.wait_for_line("listening on ", CEILING);
         let line = line.unwrap_or_else(|| panic!("it doesn't listen:\n{}", program.stderr()));
         let url = line.trim_start_matches("listening on ").trim().to_owned();
-        Self { program, url, args, folder }
+        Self { program, url, args, envs, folder }
     }
 
     /// Starts the service and waits until `/readyz` answers 200.
@@ -75,7 +81,7 @@ impl Service {
     /// Kills the service with `SIGKILL` and starts it again on the same data.
     pub(crate) fn kill_and_restart(self) -> Self {
         self.program.kill9();
-        Self::launch(self.args, self.folder)
+        Self::launch(self.args, self.envs, self.folder)
     }
 
     pub(crate) fn get(&self, path: &str) -> net::Reply {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub use conn::Conn;
 pub use port::free_port;
-pub use proxy::Proxy;
+pub use proxy::{Direction, Flow, Proxy};
 pub use reply::Reply;
 
 /// The longest duration of one step of a connection, unless set by [`Conn::set_timeout`].
