@@ -9,7 +9,6 @@
 mod client_disconnect;
 mod crash;
 mod database_lock;
-mod fleet;
 mod outcome_log;
 mod postgres_outage;
 mod postgres_start;
