@@ -1,4 +1,5 @@
-//! Random faults, one after the other and two at a time.
+//! Random faults, one after the other and two at a time: all but a failover, after which old values
+//! may be read for a while (see `redis.rs`).
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use crate::driver::{Driver, work_through};
 use crate::network::{WAYS, set};
 use crate::pauses::stop_for;
 use crate::random::{Random, seed};
-use crate::redis::{away_for, fail_over};
+use crate::redis::away_for;
 use crate::restarts::{kill_and_replace, replace};
 
 /// A fault, and often the network of an instance fails at the same time.
@@ -19,7 +20,7 @@ fn strike(cluster: &mut Cluster, driver: &Driver, random: &mut Random) {
     let way = WAYS[random.below(WAYS.len())];
     let flow = [Flow::Forward, Flow::Hold, Flow::Cut][random.below(3)];
     let number = random.below(3);
-    let fault = random.below(8);
+    let fault = random.below(7);
     println!("fault {fault}, instance {number}; {flow:?} {way:?} of instance {broken}");
     let abandons = random.below(2) == 0;
     driver.abandons.store(abandons, std::sync::atomic::Ordering::Relaxed);
@@ -32,12 +33,7 @@ fn strike(cluster: &mut Cluster, driver: &Driver, random: &mut Random) {
         3 => replace(cluster, driver, number),
         4 => assert_eq!(cluster.redis.command(&["FLUSHALL"]), "OK"),
         5 => away_for(cluster, Duration::ZERO),
-        6 => away_for(cluster, WINDOW + Duration::from_secs(1)),
-        // Writes must be acknowledged meanwhile.
-        _ => {
-            set(&cluster.proxies[broken], way, Flow::Forward);
-            fail_over(cluster, driver);
-        }
+        _ => away_for(cluster, WINDOW + Duration::from_secs(1)),
     }
     set(&cluster.proxies[broken], way, Flow::Forward);
     // The next fault may find an instance that hasn't recovered from this one.

@@ -7,7 +7,7 @@ use testbed::RedisServer;
 use testbed::net::{Direction, Flow, Proxy};
 
 use crate::cluster::{Cluster, WINDOW};
-use crate::driver::{Driver, work_through};
+use crate::driver::{Driver, observe, work_through};
 use crate::random::seed;
 use crate::service::CEILING;
 
@@ -22,8 +22,10 @@ pub(crate) fn away_for(cluster: &Cluster, time: Duration) {
 pub(crate) fn fail_over(cluster: &mut Cluster, driver: &Driver) {
     cluster.redis.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"]);
     let replication = Proxy::start(cluster.redis.port());
-    let replica =
-        RedisServer::with_args(&["--replicaof", "127.0.0.1", &replication.port().to_string()]);
+    // By a command, so that it is no replica when it is restarted later.
+    let replica = RedisServer::start();
+    let port = replication.port().to_string();
+    assert_eq!(replica.command(&["REPLICAOF", "127.0.0.1", &port]), "OK");
     let end = Instant::now() + CEILING;
     while !replica.command(&["INFO", "replication"]).contains("master_link_status:up") {
         assert!(Instant::now() < end, "the replica doesn't synchronise");
@@ -63,8 +65,22 @@ fn a_redis_away_for_longer_than_the_write_window_makes_no_instance_refuse_a_row(
     });
 }
 
+/// An old value may be read while the lease of the old identity lasts: see the next test.
 #[test]
 fn a_promoted_replica_that_misses_writes_makes_no_instance_refuse_a_row() {
     let mut cluster = Cluster::start();
-    work_through("failover to a lagging replica", seed(), &mut cluster, fail_over);
+    let counts = observe("failover to a lagging replica", seed(), &mut cluster, fail_over);
+    assert_eq!(counts.refusals, 0, "{:#?}", counts.wrong);
+    assert_eq!(counts.wrong.len(), usize::try_from(counts.stale).unwrap(), "{:#?}", counts.wrong);
+    // Nothing old is left in a cache.
+    work_through("after the failover", seed(), &mut cluster, |_, driver| driver.until_written(30));
+}
+
+#[test]
+#[ignore = "a slot's connection doesn't check the server's identity when it reconnects (rule C17)"]
+fn a_promoted_replica_that_misses_writes_makes_no_instance_serve_an_old_value() {
+    let mut cluster = Cluster::start();
+    for _ in 0..3 {
+        work_through("failover to a lagging replica", seed(), &mut cluster, fail_over);
+    }
 }
