@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use crate::cluster::Cluster;
-use crate::driver::work_through;
+
 use crate::random::seed;
+use crate::run::work_through;
 use crate::service::Service;
 
 /// The library that shifts the wall clock of a program that it is loaded into.

@@ -7,20 +7,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testbed::net::{self, Conn, Reply};
+use testbed::net::{self, Reply};
 
 use crate::cluster::Cluster;
-use crate::ledger::{Counts, Ledger, Outcome};
+use crate::conns::Conns;
+use crate::ledger::{Ledger, Outcome};
 use crate::random::Random;
 use crate::service::{CEILING, product_json};
 
 /// Threads that write.
-const WRITERS: usize = 3;
+pub(crate) const WRITERS: usize = 3;
 /// Ids from here on have no row.
 const ABSENT: i64 = 1_000_000_000_000;
 /// The pause of a client between two requests, so that several tests fit on a small machine.
 const PAUSE: Duration = Duration::from_millis(4);
-const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// The running clients and what they count.
 pub(crate) struct Driver {
@@ -30,20 +30,20 @@ pub(crate) struct Driver {
     routes: RwLock<Vec<String>>,
     /// Whether a writer leaves some writes without waiting for their answer.
     pub(crate) abandons: AtomicBool,
-    over: AtomicBool,
-    absent: AtomicU64,
-    watch: Mutex<Watch>,
+    pub(super) over: AtomicBool,
+    pub(super) absent: AtomicU64,
+    pub(super) watch: Mutex<Watch>,
 }
 
 /// What was seen of the status documents.
-struct Watch {
-    last_open: Option<Instant>,
+pub(super) struct Watch {
+    pub(super) last_open: Option<Instant>,
     /// For each process its first and last count of loads that found no row.
-    loads: HashMap<String, (u64, u64)>,
+    pub(super) loads: HashMap<String, (u64, u64)>,
 }
 
 impl Driver {
-    fn new(cluster: &Cluster) -> Self {
+    pub(super) fn new(cluster: &Cluster) -> Self {
         cluster.ledger.reset_counts();
         // A process that is started later begins at 0.
         let loads = cluster.services.iter().map(|service| {
@@ -168,7 +168,7 @@ impl Driver {
     }
 
     /// One writer: it alone changes its rows.
-    fn write(&self, writer: usize, mut random: Random) {
+    pub(super) fn write(&self, writer: usize, mut random: Random) {
         let mut conns = Conns::default();
         let mut own: Vec<i64> = (1..=30).filter(|id| *id as usize % WRITERS == writer).collect();
         while !self.is_over() {
@@ -195,7 +195,7 @@ impl Driver {
     }
 
     /// Asks for ids that have no row.
-    fn attack(&self) {
+    pub(super) fn attack(&self) {
         let mut conns = Conns::default();
         for turn in 0.. {
             if self.is_over() {
@@ -221,7 +221,7 @@ impl Driver {
     }
 
     /// Looks at all status documents.
-    fn watch(&self) {
+    pub(super) fn watch(&self) {
         while !self.is_over() {
             self.look();
             thread::sleep(Duration::from_millis(50));
@@ -229,7 +229,7 @@ impl Driver {
     }
 
     /// One look; true if every instance refuses.
-    fn look(&self) -> bool {
+    pub(super) fn look(&self) -> bool {
         let routes = self.routes.read().unwrap();
         let mut all_refuse = true;
         for url in routes.iter() {
@@ -252,7 +252,7 @@ impl Driver {
     }
 
     /// Reads every row of the database, and every row that was ever known, from all instances.
-    fn read_all(&self, cluster: &Cluster) {
+    pub(super) fn read_all(&self, cluster: &Cluster) {
         let mut conns = Conns::default();
         let rows: HashSet<i64> = cluster.ids().into_iter().collect();
         for id in self.ledger.ids() {
@@ -271,123 +271,4 @@ impl Driver {
 /// Whether a 503 says that nothing was written. Other texts say that the outcome is unknown.
 fn is_unwritten(reply: &Reply) -> bool {
     reply.text().contains("nothing was written")
-}
-
-/// [`observe`], and fails on any refusal of a row, any stale answer, and any wrong one.
-pub(crate) fn work_through(
-    what: &str,
-    seed: u64,
-    cluster: &mut Cluster,
-    fault: impl FnOnce(&mut Cluster, &Driver),
-) -> Counts {
-    let counts = observe(what, seed, cluster, fault);
-    assert!(counts.wrong.is_empty(), "{what}: {:#?}", counts.wrong);
-    assert_eq!((counts.refusals, counts.stale), (0, 0));
-    counts
-}
-
-/// Lets the clients work while `fault` happens, until every instance refuses again and writes are
-/// acknowledged again. Prints what they saw.
-pub(crate) fn observe(
-    what: &str,
-    seed: u64,
-    cluster: &mut Cluster,
-    fault: impl FnOnce(&mut Cluster, &Driver),
-) -> Counts {
-    let driver = Driver::new(cluster);
-    let mut open_for = Duration::ZERO;
-    thread::scope(|threads| {
-        let driver = &driver;
-        // The clients end also when a check fails.
-        let _end = End(driver);
-        for writer in 0..WRITERS {
-            let random = Random::new(seed.wrapping_mul(31).wrapping_add(writer as u64));
-            threads.spawn(move || driver.write(writer, random));
-        }
-        threads.spawn(|| driver.attack());
-        threads.spawn(|| driver.watch());
-        driver.until_written(30);
-        let began = Instant::now();
-        fault(cluster, driver);
-        driver.until_written(30);
-        let end = Instant::now() + CEILING;
-        // All at once, and not only until the next renewal.
-        let mut since = Instant::now();
-        while since.elapsed() < Duration::from_millis(1_500) {
-            if !driver.look() {
-                since = Instant::now();
-            }
-            assert!(Instant::now() < end, "the gates don't close again");
-            thread::sleep(Duration::from_millis(50));
-        }
-        if let Some(last) = driver.watch.lock().unwrap().last_open {
-            open_for = last.saturating_duration_since(began);
-        }
-    });
-    driver.read_all(cluster);
-    for service in &cluster.services {
-        assert!(!service.program.stderr().contains("panicked"), "{}", service.program.stderr());
-    }
-    let counts = driver.ledger.counts();
-    let watch = driver.watch.lock().unwrap();
-    let loads: u64 = watch.loads.values().map(|(first, last)| last - first).sum();
-    let absent = driver.absent.load(Ordering::Relaxed);
-    println!(
-        "{what}: {} writes, {} failed; {} reads, {} failed; {} refusals, {} stale; all refuse after \
-         {:.1} s; {:.0} loads without a row per 1,000 absent ids ({loads} of {absent})",
-        counts.writes,
-        counts.failed_writes,
-        counts.reads,
-        counts.failed_reads,
-        counts.refusals,
-        counts.stale,
-        open_for.as_secs_f64(),
-        loads as f64 * 1_000.0 / absent.max(1) as f64,
-    );
-    counts
-}
-
-/// Ends the clients.
-struct End<'a>(&'a Driver);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.over.store(true, Ordering::Relaxed);
-    }
-}
-
-/// The kept connections of a client, one to each instance.
-#[derive(Default)]
-pub(crate) struct Conns(HashMap<String, Conn>);
-
-impl Conns {
-    /// The answer; `None` if there is none.
-    fn ask(&mut self, url: &str, method: &str, path: &str, body: &[u8]) -> Option<Reply> {
-        let mut conn = match self.0.remove(url) {
-            Some(conn) => conn,
-            None => Conn::try_open(url).ok()?,
-        };
-        let headers: &[_] = if body.is_empty() { &[] } else { &[JSON] };
-        let reply = conn.try_request(method, path, headers, body).ok()?;
-        self.0.insert(url.to_owned(), conn);
-        Some(reply)
-    }
-
-    /// Sends a request and resets the connection at once.
-    fn abandon(&mut self, url: &str, method: &str, path: &str, body: &[u8]) {
-        if let Ok(mut conn) = Conn::try_open(url) {
-            let head = format!(
-                "{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n\
-                 Content-Length: {}\r\n\r\n",
-                body.len()
-            );
-            // It may be refused, which is an unknown outcome, too.
-            let _ = conn.send(&[head.as_bytes(), body].concat());
-            conn.reset();
-        }
-    }
-
-    fn keep_only(&mut self, urls: &[String]) {
-        self.0.retain(|url, _| urls.contains(url));
-    }
 }

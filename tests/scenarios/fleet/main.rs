@@ -9,6 +9,7 @@
 
 mod clocks;
 mod cluster;
+mod conns;
 mod driver;
 mod ledger;
 mod network;
@@ -18,6 +19,7 @@ mod random;
 mod random_faults;
 mod redis;
 mod restarts;
+mod run;
 #[expect(dead_code, reason = "shared with other scenarios, which use more of it")]
 #[path = "../service.rs"]
 mod service;

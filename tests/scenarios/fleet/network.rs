@@ -6,8 +6,9 @@ use std::time::Duration;
 use testbed::net::{Direction, Flow, Proxy};
 
 use crate::cluster::{Cluster, LEASE};
-use crate::driver::work_through;
+
 use crate::random::seed;
+use crate::run::work_through;
 
 /// Which directions fail.
 pub(crate) const WAYS: [&[Direction]; 3] =

@@ -1,8 +1,9 @@
 //! Writes through all instances while nothing is broken.
 
 use crate::cluster::Cluster;
-use crate::driver::work_through;
+
 use crate::random::seed;
+use crate::run::work_through;
 
 #[test]
 fn each_acknowledged_write_is_read_at_once_from_every_instance() {

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use testbed::net::Conn;
 
 use crate::cluster::Cluster;
-use crate::driver::{Conns, Driver, work_through};
+use crate::conns::Conns;
+use crate::driver::Driver;
 use crate::random::seed;
+use crate::run::work_through;
 
 /// Rows that no writer changes on its own; see `Driver`.
 const PROBED: i64 = 100;

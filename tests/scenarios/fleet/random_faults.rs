@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use testbed::net::Flow;
 
 use crate::cluster::{Cluster, WINDOW};
-use crate::driver::{Driver, work_through};
+use crate::driver::Driver;
 use crate::network::{WAYS, set};
 use crate::pauses::stop_for;
 use crate::random::{Random, seed};
 use crate::redis::away_for;
 use crate::restarts::{kill_and_replace, replace};
+use crate::run::work_through;
 
 /// A fault, and often the network of an instance fails at the same time.
 fn strike(cluster: &mut Cluster, driver: &Driver, random: &mut Random) {

@@ -7,8 +7,9 @@ use testbed::RedisServer;
 use testbed::net::{Direction, Flow, Proxy};
 
 use crate::cluster::{Cluster, WINDOW};
-use crate::driver::{Driver, observe, work_through};
+use crate::driver::Driver;
 use crate::random::seed;
+use crate::run::{observe, work_through};
 use crate::service::CEILING;
 
 /// Kills Redis, and starts it empty after a while.

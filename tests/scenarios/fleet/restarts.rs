@@ -1,8 +1,9 @@
 //! Instances that are killed or replaced while the others go on.
 
 use crate::cluster::Cluster;
-use crate::driver::{Driver, work_through};
+use crate::driver::Driver;
 use crate::random::seed;
+use crate::run::work_through;
 
 /// Kills an instance under traffic and starts another in its place.
 pub(crate) fn kill_and_replace(cluster: &mut Cluster, driver: &Driver, number: usize) {
