@@ -99,6 +99,17 @@ async fn after_a_failover_that_lost_the_last_entries_members_still_hold_them() {
 }
 
 #[tokio::test]
+async fn a_promoted_replica_has_other_slots_though_it_has_the_epoch() {
+    let (harness, members) = Harness::in_sync(2).await;
+    harness.log.lose_entries(1);
+    harness.pass(Duration::from_secs(2)).await;
+    let names = members[0].events.epochs.lock().clone();
+    assert_eq!(names.len(), 2, "slots from before the last writes are in reach: {names:?}");
+    assert_ne!(names[0], names[1]);
+    assert_eq!(names, *members[1].events.epochs.lock(), "both use the same slots");
+}
+
+#[tokio::test]
 async fn an_end_under_another_log_than_its_begins_repeats_the_barrier() {
     let (harness, members) = Harness::in_sync(1).await;
     let write = members[0].begin(7).await.unwrap();
