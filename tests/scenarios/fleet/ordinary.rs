@@ -21,7 +21,7 @@ fn a_connection_cut_in_the_middle_of_a_write_leaves_no_row_refused_or_stale() {
     let mut cluster = Cluster::start();
     work_through("clients that leave", seed(), &mut cluster, |_, driver| {
         driver.abandons.store(true, std::sync::atomic::Ordering::Relaxed);
-        driver.until_written(testbed::repetitions(150, 1_000));
+        driver.until_written(testbed::repetitions(60, 1_000));
         driver.abandons.store(false, std::sync::atomic::Ordering::Relaxed);
     });
 }

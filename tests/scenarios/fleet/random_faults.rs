@@ -46,7 +46,7 @@ fn random_faults_make_no_instance_refuse_a_row() {
     let seed = seed();
     let mut random = Random::new(seed);
     let mut cluster = Cluster::start();
-    let time = Duration::from_secs(testbed::repetitions(40, 1_800));
+    let time = Duration::from_secs(testbed::repetitions(20, 1_800));
     work_through("random faults", seed, &mut cluster, |cluster, driver| {
         let end = Instant::now() + time;
         while Instant::now() < end {
