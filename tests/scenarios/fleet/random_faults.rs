@@ -1,5 +1,4 @@
-//! Random faults, one after the other and two at a time: all but a failover, after which old values
-//! may be read for a while (see `redis.rs`).
+//! Random faults, one after the other and two at a time.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use crate::driver::Driver;
 use crate::network::{WAYS, set};
 use crate::pauses::stop_for;
 use crate::random::{Random, seed};
-use crate::redis::away_for;
+use crate::redis::{away_for, fail_over};
 use crate::restarts::{kill_and_replace, replace};
 use crate::run::work_through;
 
@@ -21,7 +20,7 @@ fn strike(cluster: &mut Cluster, driver: &Driver, random: &mut Random) {
     let way = WAYS[random.below(WAYS.len())];
     let flow = [Flow::Forward, Flow::Hold, Flow::Cut][random.below(3)];
     let number = random.below(3);
-    let fault = random.below(7);
+    let fault = random.below(8);
     println!("fault {fault}, instance {number}; {flow:?} {way:?} of instance {broken}");
     let abandons = random.below(2) == 0;
     driver.abandons.store(abandons, std::sync::atomic::Ordering::Relaxed);
@@ -34,6 +33,7 @@ fn strike(cluster: &mut Cluster, driver: &Driver, random: &mut Random) {
         3 => replace(cluster, driver, number),
         4 => assert_eq!(cluster.redis.command(&["FLUSHALL"]), "OK"),
         5 => away_for(cluster, Duration::ZERO),
+        6 => fail_over(cluster, driver),
         _ => away_for(cluster, WINDOW + Duration::from_secs(1)),
     }
     set(&cluster.proxies[broken], way, Flow::Forward);

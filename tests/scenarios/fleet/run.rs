@@ -10,22 +10,10 @@ use crate::ledger::Counts;
 use crate::random::Random;
 use crate::service::CEILING;
 
-/// [`observe`], and fails on any refusal of a row, any stale answer, and any wrong one.
-pub(crate) fn work_through(
-    what: &str,
-    seed: u64,
-    cluster: &mut Cluster,
-    fault: impl FnOnce(&mut Cluster, &Driver),
-) -> Counts {
-    let counts = observe(what, seed, cluster, fault);
-    assert!(counts.wrong.is_empty(), "{what}: {:#?}", counts.wrong);
-    assert_eq!((counts.refusals, counts.stale), (0, 0));
-    counts
-}
-
 /// Lets the clients work while `fault` happens, until every instance refuses again and writes are
-/// acknowledged again. Prints what they saw.
-pub(crate) fn observe(
+/// acknowledged again. Prints what they saw, and fails on any refusal of a row, any stale answer, and
+/// any wrong one.
+pub(crate) fn work_through(
     what: &str,
     seed: u64,
     cluster: &mut Cluster,
@@ -81,6 +69,8 @@ pub(crate) fn observe(
         open_for.as_secs_f64(),
         loads as f64 * 1_000.0 / absent.max(1) as f64,
     );
+    assert!(counts.wrong.is_empty(), "{what}: {:#?}", counts.wrong);
+    assert_eq!((counts.refusals, counts.stale), (0, 0));
     counts
 }
 

@@ -10,7 +10,7 @@ use futures_util::stream;
 use parking_lot::Mutex;
 use rand::{RngExt as _, SeedableRng as _};
 use testbed::RedisServer;
-use testbed::net::Proxy;
+use testbed::net::{Direction, Flow, Proxy};
 
 use super::fake_table::{FakeTable, Row};
 use super::within;
@@ -95,7 +95,7 @@ impl Fleet {
         let table = FakeTable::with(0..IDS / 2);
         let (mut networks, mut guards) = (Vec::new(), Vec::new());
         for number in 0..MEMBERS {
-            let network = Proxy::to(redis.port());
+            let network = Proxy::start(redis.port());
             guards.push(member(network.port(), &table, number).await);
             networks.push(network);
         }
@@ -283,18 +283,27 @@ async fn a_member_that_comes_while_others_write_refuses_nothing_that_exists() {
     fleet.work_through(joins).await;
 }
 
-/// Holds what one member sends, or gets, or both, for longer than a lease.
+const WAYS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
+
+/// Holds what goes these ways for a while.
+async fn stall(network: &Proxy, ways: &[Direction], millis: u64) {
+    for way in ways {
+        network.set(*way, Flow::Hold);
+    }
+    sleep(millis).await;
+    for way in ways {
+        network.set(*way, Flow::Forward);
+    }
+}
+
+/// For longer than a lease.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_whose_network_stalls_in_either_direction_refuses_nothing_it_does_not_know() {
     let fleet = Fleet::start().await;
     let stalls = async {
-        for (requests, replies) in [(true, false), (false, true), (true, true)] {
+        for ways in [&WAYS[..1], &WAYS[1..], &WAYS] {
             for network in &fleet.networks[..2] {
-                network.hold_requests(requests);
-                network.hold_replies(replies);
-                sleep(1_500).await;
-                network.hold_requests(false);
-                network.hold_replies(false);
+                stall(network, ways, 1_500).await;
                 sleep(300).await;
             }
         }
@@ -320,7 +329,7 @@ async fn after_a_failover_that_lost_entries_no_member_refuses_or_serves_what_was
         assert_eq!(replica.command(&["REPLICAOF", "NO", "ONE"]), "OK");
         sleep(300).await;
         for network in &fleet.networks {
-            network.lead_to(replica.port());
+            network.switch_to(replica.port());
         }
         fleet.redis.kill();
     };
@@ -387,18 +396,14 @@ impl Fault {
 
     async fn happen(self, fleet: &Fleet, victim: usize, millis: u64) {
         let (redis, network) = (&fleet.redis, &fleet.networks[victim]);
-        let hold = async |requests, replies| {
-            network.hold_requests(requests);
-            network.hold_replies(replies);
-            sleep(millis).await;
-            network.hold_requests(false);
-            network.hold_replies(false);
-        };
         match self {
-            Self::HoldRequests => hold(true, false).await,
-            Self::HoldReplies => hold(false, true).await,
-            Self::HoldBoth => hold(true, true).await,
-            Self::Cut => network.cut(),
+            Self::HoldRequests => stall(network, &WAYS[..1], millis).await,
+            Self::HoldReplies => stall(network, &WAYS[1..], millis).await,
+            Self::HoldBoth => stall(network, &WAYS, millis).await,
+            Self::Cut => {
+                network.set_both(Flow::Cut);
+                network.set_both(Flow::Forward);
+            }
             Self::Flush => drop(redis.command(&["FLUSHALL"])),
             Self::Restart => redis.restart(),
             Self::Away => {
