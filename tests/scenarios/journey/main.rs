@@ -9,6 +9,7 @@
 mod attack;
 mod client;
 mod environment;
+mod fleet_command;
 mod freshness;
 mod gate_size;
 mod methods;
