@@ -128,7 +128,8 @@ impl Environment {
                 RedisReply::Bulk(bytes) => bytes,
                 other => panic!("{other}"),
             })
-            .filter(|key| !key.ends_with(b":members") && !key.ends_with(b":log"))
+            // Those in braces are of the fleet, or of a single instance.
+            .filter(|key| !key.starts_with(b"bloomgate:{"))
             .map(|key| {
                 let ask: [&[u8]; 4] = [b"GETRANGE", &key, b"0", b"0"];
                 let tag = self.redis().try_command(&ask, CEILING).unwrap().to_string();
