@@ -57,8 +57,8 @@ impl Front {
 }
 
 impl Shared {
-    /// Connects to the next instance that is ready and takes connections, and carries bytes both
-    /// ways.
+    /// Connects to the next instance that is ready and takes connections, or to any while none is
+    /// ready, and carries bytes both ways.
     fn lead(&self, client: &TcpStream) -> io::Result<()> {
         let server = self.connect()?;
         client.set_nodelay(true)?;
@@ -73,11 +73,12 @@ impl Shared {
 
     fn connect(&self) -> io::Result<TcpStream> {
         let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let any = !ready.contains(&true);
         let first = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut last = io::Error::new(io::ErrorKind::NotConnected, "no instance is ready");
+        let mut last = io::Error::new(io::ErrorKind::NotConnected, "there is no instance");
         for step in 0..self.addresses.len() {
             let number = (first + step) % self.addresses.len();
-            if !ready.get(number).copied().unwrap_or(false) {
+            if !any && !ready.get(number).copied().unwrap_or(false) {
                 continue;
             }
             match TcpStream::connect(&self.addresses[number]) {

@@ -1,5 +1,6 @@
 //! The fleet that `scripts/fleet` starts.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use testbed::{Program, net};
@@ -8,7 +9,10 @@ use crate::service::CEILING;
 
 #[test]
 fn the_fleet_answers_behind_its_front_and_shows_its_instances() {
-    // Cargo builds examples with the tests.
+    let example = ["-p", "bloomgate-tests", "--example", "fleet"];
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--locked", "--all-features"]).args(example);
+    assert!(build.status().unwrap().success());
     let test = std::env::current_exe().unwrap();
     let binary = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples/fleet");
     let fleet = Program::start(binary, &["2", "--products", "100", "--seconds", "15"], &[]);
